@@ -237,9 +237,9 @@ function storeOf(
       owner?.lost(outcomes.filter((_, n) => results[n] === 'lost'));
       return results;
     },
-    suspect(webhook, event, generation) {
+    suspect(webhook, event, ...of) {
       if (!suspects.has(webhook)) witness.fail(`${name} notes ${event} of ${webhook} after a clean end`);
-      return call(() => lanes.suspect(webhook, event, generation));
+      return call(() => lanes.suspect(webhook, event, ...of));
     },
     onWork: (listener: (work: readonly Work[]) => void) =>
       void rows.listeners.work.push((work) => {

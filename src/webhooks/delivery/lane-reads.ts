@@ -128,7 +128,8 @@ export function takeIn(
       const key = keyOf(delivery);
       if (here.has(key) || lane.underWay.has(key) || reading.recorded.has(key)) continue;
       here.add(key);
-      const suspicions = lane.isSuspect ? (lane.noted.get(key) ?? delivery.suspicions) : 0;
+      const known = lane.noted.get(key) ?? delivery.suspicions;
+      const suspicions = lane.isSuspect ? Math.min(known, delivery.suspicions) : 0;
       queue.push(suspicions === delivery.suspicions ? delivery : { ...delivery, suspicions });
     }
   };

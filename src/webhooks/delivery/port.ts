@@ -121,8 +121,8 @@ export interface LaneStore {
   read(request: LaneRequest): Promise<LaneContents>;
   /** One transaction. An attempt that was recorded before is not written twice. */
   record(outcomes: readonly Outcome[]): Promise<Recorded[]>;
-  /** Increments `suspicions` of a delivery that is about to be sent. */
-  suspect(webhook: string, event: string, generation: number): Promise<void>;
+  /** Sets `suspicions` of a delivery that is about to be sent: a repeated call must not count twice. */
+  suspect(webhook: string, event: string, generation: number, suspicions: number): Promise<void>;
   /** Calls back after a commit of any process that gave lanes work. Only a hint: `findWork` finds the rest. */
   onWork(listener: (work: readonly Work[]) => void): void;
   /** Calls back after a commit that deleted a webhook, or changed its target or whether it is enabled. */

@@ -153,7 +153,8 @@ export function startRunner(parts: RunnerParts): Runner {
 
   async function suspect(request: InFlight): Promise<void> {
     const { webhook, delivery } = request;
-    const isWritten = await store.suspect(webhook, delivery.event.id, delivery.generation).then(
+    const { event, generation, suspicions } = delivery;
+    const isWritten = await store.suspect(webhook, event.id, generation, suspicions + 1).then(
       () => true,
       (error: unknown) => {
         failed('note a delivery', error);

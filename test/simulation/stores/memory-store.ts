@@ -34,7 +34,7 @@ export type MemoryLanes = {
     outcomes: readonly Outcome[],
     owns: (webhook: string, fence: number) => boolean,
   ): Recorded[];
-  suspect(webhook: string, event: string, generation: number): void;
+  suspect(webhook: string, event: string, generation: number, suspicions: number): void;
 };
 
 export type StampedSettings = LaneSettings & { version: number; readAt: number };
@@ -64,9 +64,9 @@ export function createMemoryLanes(rows: Rows): MemoryLanes {
     read: (request) => read(rows, request),
     record: (_, outcomes, owns) =>
       outcomes.map((outcome) => (owns(outcome.webhook, outcome.fence) ? recordOne(rows, outcome) : 'lost')),
-    suspect(webhook, event, generation) {
+    suspect(webhook, event, generation, suspicions) {
       const row = pendingOf(rows, webhook).get(event);
-      if (row?.generation === generation) row.suspicions++;
+      if (row?.generation === generation) row.suspicions = suspicions;
     },
   };
 }

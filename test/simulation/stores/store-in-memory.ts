@@ -98,7 +98,7 @@ function lanesOf({ rows, plants }: Ground): LaneStore {
       return { ...rest, asked: asked.map(plain), due: due.map(plain) };
     },
     record: async (outcomes) => lanes.record('', outcomes, () => true),
-    suspect: async (webhook, event, generation) => lanes.suspect(webhook, event, generation),
+    suspect: async (...of) => lanes.suspect(...of),
     onWork: (listener) => void rows.listeners.work.push(listener),
     onChange: (listener) => void rows.listeners.change.push(listener),
   };

@@ -135,7 +135,7 @@ test('commands of the main thread and the sender thread take turns', async (t) =
   };
   await Promise.all([
     repeat('main', 'sender', () => create(owner)),
-    repeat('sender', 'main', () => sender.store.suspect('wh_0', 'evt_0', 0)),
+    repeat('sender', 'main', () => sender.store.suspect('wh_0', 'evt_0', 0, 1)),
     rounds(),
   ]);
   // More than one only while the other thread's next command is on its way.

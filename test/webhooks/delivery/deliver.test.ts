@@ -348,9 +348,9 @@ test("a killed process's deliveries are resent after the next start, one at a ti
     wasKilled: true,
     concurrency: 3,
     lanes: {
-      suspect(id, event, generation) {
+      suspect(id, event, ...of) {
         suspected.push(event);
-        return storeLanes.suspect(id, event, generation);
+        return storeLanes.suspect(id, event, ...of);
       },
     },
   });

@@ -1,5 +1,5 @@
 import { lanes as leases } from '../../../limits.ts';
-import type { LaneContents, LaneRequest, Work } from '../../../webhooks/delivery/port.ts';
+import type { LaneContents, LaneRequest, LaneStore, Work } from '../../../webhooks/delivery/port.ts';
 import { SENT_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { Database, Row } from '../engine/database.ts';
@@ -40,8 +40,8 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
     findWork: async (replica: string, after: string | undefined, limit: number): Promise<Work[]> =>
       (await read(FIND_WORK, [replica, after ?? '', limit, leases.foundAheadMs])).map(toWork),
     read: readLane,
-    async suspect(webhook: string, event: string, generation: number): Promise<void> {
-      await write([{ statement: SUSPECT, values: [webhook, event, generation] }]);
+    suspect: async (...of: Parameters<LaneStore['suspect']>): Promise<void> => {
+      await write([{ statement: SUSPECT, values: of }]);
     },
   };
 }
@@ -147,5 +147,5 @@ const GIVE_UP = statement`UPDATE deliveries
     AND state = 'pending'`;
 
 const SUSPECT = statement`UPDATE deliveries
-  SET suspicions = suspicions + 1
+  SET suspicions = $4
   WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = $2 AND fence = $3`;

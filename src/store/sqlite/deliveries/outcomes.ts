@@ -9,7 +9,7 @@ export function outcomeWrites(db: DatabaseSync) {
   const keep = attemptWrites(db);
   const follow = stateWrites(db);
   const suspect = prepare(db)`UPDATE deliveries
-    SET suspicions = suspicions + 1
+    SET suspicions = ?
     WHERE webhook = ? AND event = ? AND generation = ?`;
   const giveUp = prepare(db)`UPDATE deliveries
     SET state = 'failed', asked = 0, reason = 'Its event is missing.'
@@ -27,8 +27,8 @@ export function outcomeWrites(db: DatabaseSync) {
       for (const [webhook, summary] of summaries) follow(webhook, summary);
       return results;
     },
-    suspect: (webhook: string, event: string, generation: number): void =>
-      void suspect.run(webhook, event, generation),
+    suspect: (webhook: string, event: string, generation: number, suspicions: number): void =>
+      void suspect.run(suspicions, webhook, event, generation),
     giveUp(webhook: string, events: readonly string[]): void {
       for (const event of events) giveUp.run(webhook, event);
     },
