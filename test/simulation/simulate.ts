@@ -78,7 +78,7 @@ export async function simulate(seed: number, trace?: (line: string) => void, rea
   events += await time.run(end + LAST_ANSWERS_MS, isOver);
   // Late answers may still have requested an hour's pause, or disabled a webhook.
   recover(rows, requests);
-  events += await time.run(end + (scenario.faults.isPoisoned ? 5 : 1) * RECOVERY_MS, isOver);
+  events += await time.run(end + (scenario.faults.isPoisoned ? 10 : 1) * RECOVERY_MS, isOver);
   await shadow?.check();
   if (witness.failures().length === 0) checkEnd(ground, replicas);
   const { length } = witness.sends();

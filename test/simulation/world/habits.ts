@@ -99,6 +99,10 @@ export function createHabits(
       const { process, webhook, settings } = send;
       const habit = habitOf(send);
       const { pause, goneGeneration } = habit;
+      // After this long without an attempt the lane may have been given up, with its trouble.
+      if (habit.underWay.size === 0 && now() - habit.endedAt >= rules.troubledMs) {
+        Object.assign(habit, { failures: 0, isSilent: false });
+      }
       habit.underWay.add(send);
       if (settings.generation !== habit.generation) {
         Object.assign(habit, { generation: settings.generation, failures: 0, isSilent: false });
