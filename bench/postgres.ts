@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { seededRandom } from '../testkit/random/seeded.ts';
 import { asText } from './crash/result.ts';
@@ -9,7 +10,7 @@ import { keepLogs } from './postgres/replica.ts';
  * must hold and whether it does. Exit code 1 when anything is wrong.
  */
 
-const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [--quick] [--help]
+const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [--quick] [--before <folder>] [--help]
 
   kill      two replicas, one of which is killed, 100 times
   backends  a connection of the service loses its server process under load, 24 times
@@ -20,9 +21,11 @@ const USAGE = `Usage: node bench/postgres.ts <program> [--rounds N] [--seed N] [
   rolling   three replicas behind HAProxy are restarted in turn during 100 000 requests; a round has 1000
   ids       16 clients create, delete and lose answers, on three replicas and on an embedded store, against a model
   revoke    a token is revoked, and asked for at three replicas, 10 times
+  update    three replicas of the version before (--before) are replaced one after the other, once
   standby   commits while the synchronous standby is gone, 3 times
 
   --rounds  how often, instead of the number above
+  --before  a folder with another version of the program (git worktree), installed and built
   --quick   a tenth of it, or once, and nothing that takes long: to see that it runs
 `;
 
@@ -38,6 +41,7 @@ const programs: Record<string, () => Promise<Program>> = {
   rolling: async () => ({ run: (await import('./postgres/rolling.ts')).rolling, rounds: 100 }),
   ids: async () => ({ run: (await import('./postgres/ids.ts')).ids, rounds: 100_000 }),
   revoke: async () => ({ run: (await import('./postgres/revoke.ts')).revoke, rounds: 10 }),
+  update: async () => ({ run: (await import('./postgres/update.ts')).update, rounds: 1 }),
   standby: async () => ({ run: (await import('./postgres/standby.ts')).standbyGone, rounds: 3 }),
 };
 
@@ -49,6 +53,7 @@ async function main(): Promise<number> {
       rounds: { type: 'string' },
       seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
       quick: { type: 'boolean', default: false },
+      before: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
     allowPositionals: true,
@@ -66,6 +71,7 @@ async function main(): Promise<number> {
     rounds: values.rounds === undefined ? usual : rounds,
     random: seededRandom(seed),
     isQuick: values.quick,
+    before: values.before && resolve(values.before),
   });
 }
 

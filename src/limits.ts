@@ -200,10 +200,19 @@ export const database = {
   writeMs: 4.5 * SECOND,
   /** How often to check these waits. */
   lateCheckMs: SECOND / 10,
-  /** How long a migration waits for a lock. Everyone else queues after it, so it is less than `lockMs`. */
-  migrationLockMs: 1 * SECOND,
-  /** How long a migration then leaves the table to others before it tries again. */
-  migrationPauseMs: 5 * SECOND,
+  /**
+   * How long a migration waits for a lock, at first: everyone else queues after it, and requests that hold another of
+   * its locks wait for it in turn, so it gives up and tries again until it meets a moment between them.
+   */
+  migrationLockMs: SECOND / 20,
+  /**
+   * It then waits twice as long, up to this, and begins anew. Less than `lockMs`, and more than the server's
+   * `deadlock_timeout`, after which the server stops an autovacuum that is in the way.
+   */
+  longestMigrationLockMs: 1.6 * SECOND,
+  /** How long a migration leaves the tables to others before it tries again, at least, and in multiples of its wait. */
+  migrationPauseMs: SECOND / 5,
+  migrationPauses: 3,
   /** How often to log that a migration is waiting. */
   migrationTellMs: 60 * SECOND,
   /** A table up to this size is indexed in a moment while writers wait. A larger one is indexed concurrently. */

@@ -10,6 +10,8 @@ export type Plan = {
   random: () => number;
   /** Whether to be quick: less load, shorter waits, and no long silences. */
   isQuick: boolean;
+  /** The folder of another version of the program. */
+  before?: string | undefined;
 };
 
 /** What does not hold, a sentence each. */

@@ -11,12 +11,17 @@ const schedule = ['0s', ...Array.from({ length: ATTEMPTS - 1 }, () => '200ms')].
 let folder: ReturnType<typeof temporaryFolder> | undefined;
 let replicas = 0;
 
-/** Starts a replica in its own process. Its log goes to a file in a folder that is removed at the end. */
-export function startReplica(databaseUrl: string, env: Record<string, string> = {}): Promise<Server> {
+/** Starts a replica in its own process. Its log goes to a file in a folder that is removed at the end. `root`: another version. */
+export function startReplica(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+  root?: string,
+): Promise<Server> {
   folder ??= temporaryFolder();
   const log = join(folder.path, `replica-${++replicas}.log`);
   return startService({
     dataDir: folder.path,
+    root,
     env: {
       ...loopbackAllowed,
       DATABASE_URL: databaseUrl,

@@ -102,6 +102,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
     '503 `50301`: the outcome is unknown. Writes that did not start, or waited for a lock, were answered 50302 before.',
   'database.lateCheckMs': 'A write that waits too long is answered at most this much later.',
   'database.migrationLockMs': 'The migration is rolled back, and tried again.',
+  'database.longestMigrationLockMs': 'It begins with the shortest wait again.',
+  'database.migrationPauses': 'The migration is tried again.',
   'database.migrationPauseMs': 'The migration is tried again.',
   'database.briefIndexBytes': 'A migration builds the index concurrently, before its transaction.',
   'database.migrationTellMs': 'The log repeats that the schema waits.',

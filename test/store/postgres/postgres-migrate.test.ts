@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { database as limits } from '../../../src/limits.ts';
@@ -22,6 +23,7 @@ const LATER = [
   '0009_folded_names.sql',
   '0010_folded_indexes.sql',
   '0011_event_plants.sql',
+  '0012_trigger_beside_counters.sql',
 ];
 
 /** A store of the first version. */
@@ -68,7 +70,7 @@ test('a migration that finds a table locked by pg_dump does not block other repl
     told++;
     waits.resolve();
   };
-  const bounds = { ...limits, migrationLockMs: 20, migrationPauseMs: 20 };
+  const bounds = { ...limits, migrationLockMs: 20, longestMigrationLockMs: 20, migrationPauseMs: 20 };
   const migrated = migrate(database, { now: 0, onWait, bounds });
   await waits.promise;
   // Like a create of an old replica.
@@ -90,6 +92,24 @@ test('a migration that finds a table locked by pg_dump does not block other repl
   ]);
   assert.equal(told, 1);
 });
+
+test('a migration that deadlocks with a replica of the previous version is repeated', async (t) => {
+  const { dump: replica, database } = await dumped(t);
+  await replica.query('COMMIT');
+  // The server ends the one that waited first for as long as this.
+  await replica.query(`SET deadlock_timeout = '1min'; BEGIN; LOCK TABLE deliveries IN ROW EXCLUSIVE MODE`);
+  const bounds = { ...limits, migrationLockMs: 60_000, migrationPauseMs: 20 };
+  const migrated = migrate(database, { now: 0, onWait() {}, bounds });
+  await untilLocked(replica, 'deliveries');
+  await replica.query('LOCK TABLE webhooks IN ROW EXCLUSIVE MODE; COMMIT');
+  assert.ok((await migrated).includes('0005_lanes.sql'));
+});
+
+/** Waits until another session waits for a lock on the table. */
+async function untilLocked(client: pg.Client, table: string): Promise<void> {
+  const waits = `SELECT 1 FROM pg_locks WHERE relation = '${table}'::regclass AND NOT granted`;
+  while ((await client.query(waits)).rowCount === 0) await pause(5);
+}
 
 test('counters begin above every id that a plant has or had, except those above 2^52', async (t) => {
   const { url, drop } = await firstVersion();
@@ -140,6 +160,23 @@ test('an id that a replica of the previous version assigned, and a client delete
     assert.equal(await create(id), 7n);
     assert.equal(await create(id), 8n);
   }
+});
+
+test('a replica of the previous version does not wait for a counter that another one advances', async (t) => {
+  const { url, drop } = await makeDatabase();
+  const store = await openStoreIn(url);
+  const other = new pg.Client({ connectionString: url });
+  t.after(async () => {
+    await Promise.all([other.end(), store.close()]);
+    await drop();
+  });
+  const { create, user } = given(store);
+  const { id: owner } = await user();
+  await create(owner);
+  await other.connect();
+  await other.query(`BEGIN; UPDATE assigned_ids SET last = last + 1 WHERE owner = ${owner}`);
+  const add = `INSERT INTO plants (owner, id, name, created_at) VALUES (${owner}, 2, 'Fir', 0)`;
+  await administer(url, `SET lock_timeout = '1s'; ${add}`);
 });
 
 test('migrating a store with users keeps cursors compatible with the previous version for a day', async (t) => {

@@ -10,7 +10,7 @@ import {
   refuseChanged,
 } from '../../migrations.ts';
 import type { Database } from './database.ts';
-import { LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
+import { isTransient, LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
 import { buildIndexes } from './index-builds.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './own-client.ts';
@@ -30,7 +30,7 @@ export type MigrateOptions = {
   allowsCopy?: boolean;
   /** Called at first, and then once in a while, while the schema waits for another transaction. */
   onWait(): void;
-  bounds?: Record<'migrationLockMs' | 'migrationPauseMs' | 'migrationTellMs' | 'briefIndexBytes', number>;
+  bounds?: typeof limits;
 };
 
 /**
@@ -56,7 +56,8 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
         () => buildIndexes(database, client, migration.sql, { isMissing, onWait, bounds }),
         options,
       );
-      if (await insist(() => applyNext(client, { migration, isMissing }, options), options)) {
+      const applies = (lockMs: number) => applyNext(client, { migration, isMissing, lockMs }, options);
+      if (await insist(applies, options)) {
         names.push(migration.name);
       }
     }
@@ -91,36 +92,38 @@ async function refuseServer(client: pg.Client): Promise<void> {
   }
 }
 
-/** Retries without a limit while someone holds a lock that the work needs. */
+/** Retries without a limit while someone holds a lock that the work needs, possibly waiting for one of its locks. */
 async function insist<T>(
-  work: () => Promise<T>,
-  { onWait, bounds: { migrationPauseMs, migrationTellMs } = limits }: MigrateOptions,
+  work: (lockMs: number) => Promise<T>,
+  { onWait, bounds = limits }: MigrateOptions,
 ): Promise<T> {
-  const isTold = throttle(migrationTellMs);
-  for (;;) {
+  const isTold = throttle(bounds.migrationTellMs);
+  for (let lockMs = bounds.migrationLockMs; ; ) {
     try {
-      return await work();
+      return await work(lockMs);
     } catch (error) {
-      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE && !isTransient(error)) throw error;
     }
-    if (isTold()) onWait();
-    await pause(migrationPauseMs);
+    const isLongest = 2 * lockMs > bounds.longestMigrationLockMs;
+    if (isLongest && isTold()) onWait();
+    await pause(Math.max(bounds.migrationPauseMs, bounds.migrationPauses * lockMs));
+    lockMs = isLongest ? bounds.migrationLockMs : 2 * lockMs;
   }
 }
 
-type Next = { migration: Migration; isMissing(): Promise<boolean> };
+type Next = { migration: Migration; isMissing(): Promise<boolean>; lockMs: number };
 
 async function applyNext(
   client: pg.Client,
-  { migration, isMissing }: Next,
-  { now, partitions, bounds: { migrationLockMs } = limits }: MigrateOptions,
+  { migration, isMissing, lockMs }: Next,
+  { now, partitions }: MigrateOptions,
 ): Promise<boolean> {
   await client.query('BEGIN');
   try {
     // Waits for this lock without a limit: its holder is migrating.
     await client.query('SET LOCAL lock_timeout = 0');
     await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
-    await client.query(`SET LOCAL lock_timeout = ${migrationLockMs}`);
+    await client.query(`SET LOCAL lock_timeout = ${lockMs}`);
     await client.query(
       `CREATE TABLE IF NOT EXISTS migrations (
          version         integer PRIMARY KEY,
@@ -155,6 +158,7 @@ async function apply(
       return `CREATE TABLE ${table}${columns}PARTITION BY HASH (${column})`;
     },
   );
+  await lockAll(client, sql);
   await client.query(partitioned);
   for (const table of tables) await createPartitions(client, table, partitions ?? 0);
   const compatibleFrom = Number(/^-- compatible from: (\d+)\n/.exec(sql)?.[1] ?? version);
@@ -162,6 +166,23 @@ async function apply(
     'INSERT INTO migrations (version, name, checksum, compatible_from, applied_at) VALUES ($1, $2, $3, $4, $5)',
     [version, name, checksum, compatibleFrom, now],
   );
+}
+
+/**
+ * Takes the strongest locks of a migration at once: replicas of the previous version hold weaker ones, and a migration
+ * that already has another would wait for them as they wait for it.
+ */
+async function lockAll(client: pg.Client, sql: string): Promise<void> {
+  const namesIn = (pattern: RegExp) => [...sql.matchAll(pattern)].map(([, name]) => name);
+  const { rows } = await client.query(
+    `SELECT string_agg(DISTINCT oid::regclass::text, ', ') AS tables
+     FROM pg_class
+     WHERE oid IN (SELECT to_regclass(name) FROM unnest($1::text[]) AS t(name))
+       OR oid IN (SELECT indrelid FROM pg_index WHERE indexrelid IN (SELECT to_regclass(name) FROM unnest($2::text[]) AS i(name)))`,
+    [namesIn(/ALTER TABLE (\w+)/g), namesIn(/DROP INDEX (\w+)/g)],
+  );
+  const [{ tables }] = rows;
+  if (tables !== null) await client.query(`LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`);
 }
 
 async function createPartitions(client: pg.Client, table: string, count: number): Promise<void> {

@@ -30,6 +30,8 @@ export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
     counts.set(owner, behind + 1);
     return { behind, owner, name, folded: foldName(name), tag, event, at, trace };
   });
+  // With ascending ids, as the previous version adds them: in opposite orders both would wait for each other.
+  input.reverse();
   const values = [JSON.stringify(input), delayMs, [...counts.keys()], [...counts.values()]];
   return { statement: CREATE_PLAIN, values };
 }
