@@ -60,8 +60,9 @@ export function drawScenario(random: Random): Scenario {
     owners: isEmbedded ? 1 : random.whole(1, 3),
     rules: drawRules(random.fork('rules')),
     bounds: {
-      // With rare searches, a missing wake-up is noticed when nothing else would cause one.
-      searchMs: isQuiet && faults.lostHints === 0 && random.chance(0.7) ? 60_000 : 1_000,
+      // With rare searches, a missing wake-up is noticed when nothing else would cause one. What waits in a lane that
+      // nobody owns, a replica that joins finds only by searching.
+      searchMs: isQuiet && faults.lostHints + faults.joins === 0 && random.chance(0.7) ? 60_000 : 1_000,
       searchedTogether: random.pick([1, 3, 100]),
       lingerMs: random.pick([1_000, 3_000]),
       drainMs: 5_000,
