@@ -220,7 +220,7 @@ function storeOf(
       return call(() => lanes.findWork(after, limit, isMeant), { isRead: true });
     },
     async read(request) {
-      witness.note(name, 'reads', request);
+      witness.reads(name, request);
       const contents = await call(() => lanes.read(request), { isRead: true });
       const { settings, asked, due, nextDue } = contents;
       const keys = [asked, due].map((all) => all.map(({ event, generation }) => `${event.id} ${generation}`));

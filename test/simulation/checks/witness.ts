@@ -1,5 +1,5 @@
 import type { TakenLane } from '../../../src/webhooks/delivery/dispatch.ts';
-import type { Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
+import type { LaneRequest, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 import { failureOf } from '../../../src/webhooks/sending/attempt.ts';
 import type { Sendable } from '../../../src/webhooks/sending/request.ts';
@@ -32,6 +32,8 @@ export type Send = {
 export type Witness = {
   /** @param clock the replica's estimate of the store's time */
   sent(process: string, request: Sendable, clock: number): Send;
+  /** A replica looks for what is due at this time, by its clock. */
+  reads(process: string, request: LaneRequest): void;
   answered(send: Send, attempt: Attempt): void;
   notMade(send: Send): void;
   /** By a committed transaction. */
@@ -180,6 +182,11 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
       checkPlaces(send);
       habits.sent(send);
       return send;
+    },
+
+    reads(process, request) {
+      clocks.shown(request.now);
+      note(process, 'reads', request);
     },
 
     answered(send, attempt) {
