@@ -63,7 +63,11 @@ export function createMemoryLanes(rows: Rows): MemoryLanes {
     },
     read: (request) => read(rows, request),
     record: (_, outcomes, owns) =>
-      outcomes.map((outcome) => (owns(outcome.webhook, outcome.fence) ? recordOne(rows, outcome) : 'lost')),
+      outcomes.map((outcome) => {
+        const { webhook, fence } = outcome;
+        if (owns(webhook, fence)) return recordOne(rows, outcome);
+        return rows.webhooks.get(webhook)?.status === 'deleted' ? 'gone' : 'lost';
+      }),
     suspect(webhook, event, generation, suspicions) {
       const row = pendingOf(rows, webhook).get(event);
       if (row?.generation === generation) row.suspicions = suspicions;
