@@ -69,17 +69,17 @@ export function sendAnswer(reply: FastifyReply, { status, location, body }: Kept
 }
 
 function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
-  /** Fingerprints of running requests, by user, key and path. */
-  const running = new Map<string, string>();
+  /** User, key and path of running requests. */
+  const running = new Set<string>();
 
   /** Makes this the request that runs under its key. `lines`: what the log says of it. */
   function enter(request: KeyedRequest, lines: object): Keyed {
-    const { user, key, path, fingerprint } = request;
+    const { user, key, path } = request;
     // A key has no line break, so two entries never have the same text.
     const entry = `${user}\n${key}\n${path}`;
-    const other = running.get(entry);
-    if (other !== undefined) throw other === fingerprint ? stillRunning() : usedForAnother();
-    running.set(entry, fingerprint);
+    // Even if that is another request: only a record says what the key belongs to, and the running one may be refused.
+    if (running.has(entry)) throw stillRunning();
+    running.add(entry);
     const release = () => void running.delete(entry);
     const failed = (failure: AppError) => keepFailure(request, failure, lines).finally(release);
     return { ...request, release, failed };
@@ -190,10 +190,7 @@ function fingerprintOf({ raw, bodyBytes }: FastifyRequest): string {
 }
 
 function stillRunning(): AppError {
-  return new AppError(
-    40901,
-    'The first request with this Idempotency-Key is still running; retry in a moment.',
-  );
+  return new AppError(40901, 'A request with this Idempotency-Key is still running; retry in a moment.');
 }
 
 function usedForAnother(): AppError {

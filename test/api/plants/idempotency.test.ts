@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { storePath } from '../../../src/config/config.ts';
 import { parseKey } from '../../../src/http/request/idempotency.ts';
 import { type Answer, failed, succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
@@ -122,6 +124,29 @@ describe('Idempotency-Key', () => {
     assert.equal(done.length, 1);
     assert.deepEqual(await namesOf(token), ['Alder']);
     assert.ok(isReplayed(await post('/plants', { name: 'Alder' }, key, token)));
+  });
+
+  const skip = process.env.TEST_STORE === 'postgres' && 'it locks the file of the embedded store';
+  test('while a request runs under a key, others with it are asked to retry, whatever they are', {
+    skip,
+  }, async () => {
+    const token = await service.tokenFor('patient');
+    const key = newKey();
+    const other = new DatabaseSync(storePath(service.dataDir), { timeout: 5000 });
+    other.exec('BEGIN IMMEDIATE');
+    const answers: Answer[] = [];
+    const requests = ['Alder', 'Birch', 'Alder'].map(async (name) => {
+      answers.push(await post('/plants', { name }, key, token));
+    });
+    await eventually('answer to each other', async () => (answers.length === 2 ? true : undefined));
+    other.exec('COMMIT');
+    other.close();
+    await Promise.all(requests);
+    for (const [n, answer] of answers.entries()) {
+      if (n < 2) failed(answer, 40901);
+      else succeeded(answer, 201);
+    }
+    failed(await post('/plants', { name: 'Cedar' }, key, token), 42200);
   });
 
   test('a retry gets its answer although another request uses the same key', async () => {

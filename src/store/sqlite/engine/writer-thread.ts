@@ -48,9 +48,10 @@ function serve(port: NonNullable<typeof parentPort>, { path, files: known, rules
   function carryOut(commands: Command[], answer: (reply: WriterReply) => void): void {
     const reply = replyTo(() => execute(commands));
     doubts.note(reply);
+    // Before the answer: the next start must notice the loss of what a client knows of.
+    if (!('error' in reply)) record.note(files.latest());
     answer(reply);
     if ('error' in reply) return;
-    record.note(files.latest());
     // A failure ends the thread.
     if (checkpoint() && !files.loss(db)) record.note(files.latest(), true);
   }
