@@ -18,9 +18,9 @@ export function outcomeWrites(db: DatabaseSync) {
     record(outcomes: readonly Outcome[]): Recorded[] {
       const summaries = new Map<string, Summary>();
       const results = outcomes.map((outcome) => {
-        const { result, attempts } = settle(outcome);
-        if (attempts === undefined) return result;
-        keep(outcome, attempts);
+        const { result, isKnown } = settle(outcome);
+        if (isKnown) return result;
+        keep(outcome);
         summaries.set(outcome.webhook, summarize(summaries.get(outcome.webhook), outcome));
         return result;
       });
@@ -35,33 +35,30 @@ export function outcomeWrites(db: DatabaseSync) {
   };
 }
 
-/** `attempts`: the delivery's attempts including this one; undefined if this one is not kept. */
-type Settled = { result: Recorded; attempts?: number };
+/** `isKnown`: the attempt was recorded before, or its delivery is gone. */
+type Settled = { result: Recorded; isKnown: boolean };
 
 /** Updates the delivery. An attempt is kept under the generation after its own. */
 function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
   const settle = prepare(db)`UPDATE deliveries AS d
     SET state = ?, attempts = attempts + 1, step = coalesce(?, step), due = coalesce(?, due), reason = ?,
       generation = generation + 1, asked = 0, suspicions = 0
-    WHERE webhook = ? AND event = ? AND generation = ? AND (? OR step = ?) AND ${IS_VISIBLE}
-    RETURNING attempts`;
+    WHERE webhook = ? AND event = ? AND generation = ? AND (? OR step = ?) AND ${IS_VISIBLE}`;
   const beginAnew = prepare(db)`UPDATE deliveries AS d
     SET attempts = attempts + 1, step = 0, due = ?, reason = ?,
       generation = generation + 1, asked = 0, suspicions = 0
-    WHERE webhook = ? AND event = ? AND generation = ? AND ${IS_VISIBLE}
-    RETURNING attempts`;
+    WHERE webhook = ? AND event = ? AND generation = ? AND ${IS_VISIBLE}`;
   const known = db.prepare('SELECT at FROM attempts WHERE webhook = ? AND event = ? AND generation = ?');
   const count = prepare(db)`UPDATE deliveries AS d
     SET attempts = attempts + 1
-    WHERE webhook = ? AND event = ? AND ${IS_VISIBLE}
-    RETURNING attempts`;
+    WHERE webhook = ? AND event = ? AND ${IS_VISIBLE}`;
 
   /** The outcome was recorded before, or the delivery has changed meanwhile. */
   function late({ webhook, event, generation, attempt }: Outcome): Settled {
     const before = known.get(webhook, event, generation + 1);
-    if (before) return { result: before.at === attempt.at ? 'settled' : 'late' };
-    const counted = count.get(webhook, event);
-    return counted ? { result: 'late', attempts: Number(counted.attempts) } : { result: 'gone' };
+    if (before) return { result: before.at === attempt.at ? 'settled' : 'late', isKnown: true };
+    const isThere = count.run(webhook, event).changes > 0;
+    return { result: isThere ? 'late' : 'gone', isKnown: !isThere };
   }
 
   return (outcome) => {
@@ -69,14 +66,14 @@ function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
     const [nextStep, due] = next.state === 'pending' ? [next.step, next.due] : [null, null];
     const isDelivered = next.state === 'delivered' ? 1 : 0;
     const key = [webhook, event, generation] as const;
-    const asMeant = settle.get(next.state, nextStep, due, reason, ...key, isDelivered, step);
-    if (asMeant) return { result: 'settled', attempts: Number(asMeant.attempts) };
-    const anew = beginAnew.get(attempt.at, reason, ...key);
-    return anew ? { result: 'anew', attempts: Number(anew.attempts) } : late(outcome);
+    const asMeant = settle.run(next.state, nextStep, due, reason, ...key, isDelivered, step);
+    if (asMeant.changes > 0) return { result: 'settled', isKnown: false };
+    const anew = beginAnew.run(attempt.at, reason, ...key);
+    return anew.changes > 0 ? { result: 'anew', isKnown: false } : late(outcome);
   };
 }
 
-function attemptWrites(db: DatabaseSync): (outcome: Outcome, attempts: number) => void {
+function attemptWrites(db: DatabaseSync): (outcome: Outcome) => void {
   const insert = prepare(db)`INSERT INTO attempts
     (webhook, event, generation, at, duration_ms, address, status, excerpt, error)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -88,7 +85,7 @@ function attemptWrites(db: DatabaseSync): (outcome: Outcome, attempts: number) =
       ORDER BY generation DESC
       LIMIT 1 OFFSET ${limits.attemptsKept}
     )`;
-  return ({ webhook, event, generation, attempt }, attempts) => {
+  return ({ webhook, event, generation, attempt }) => {
     const { at, durationMs, address, status, excerpt, error } = attempt;
     insert.run(
       webhook,
@@ -101,7 +98,8 @@ function attemptWrites(db: DatabaseSync): (outcome: Outcome, attempts: number) =
       excerpt ?? null,
       error ?? null,
     );
-    if (attempts > limits.attemptsKept) forget.run(webhook, event, webhook, event);
+    // Each attempt raises the generation: below this there are none to forget.
+    if (generation >= limits.attemptsKept) forget.run(webhook, event, webhook, event);
   };
 }
 
