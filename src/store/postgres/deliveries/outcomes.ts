@@ -1,40 +1,51 @@
 import { delivery as limits } from '../../../limits.ts';
 import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import { type Summary, summariesOf } from '../../outcome-summaries.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
-import type { Bound, Database } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 
 /**
- * Records attempts and what follows from them (`LaneStore.record`) in one transaction and one round trip. If the answer
- * to a commit was lost, it finds what is recorded.
+ * Records attempts and what follows from them (`LaneStore.record`) in one transaction. If the answer to a commit was
+ * lost, it finds what is recorded.
  * @param replica the owner of the lanes; outcomes of lanes of others are lost
  */
-export async function recordOutcomes(
-  { write }: Pick<Database, 'write'>,
+export function recordOutcomes(
+  { transaction }: Pick<Database, 'transaction'>,
   replica: string,
   outcomes: readonly Outcome[],
 ): Promise<Recorded[]> {
   const parts = partsOf(outcomes.map(inputOf));
   const webhooks = [...new Set(outcomes.map(({ webhook }) => webhook))];
-  const bind = (part: readonly Input[]): Bound[] => {
-    const values = [JSON.stringify(part), replica];
-    const own = [RECORD, UPDATE_WEBHOOKS].map((statement) => ({ statement, values }));
+  return transaction(async (query) => {
+    const locked = query(LOCK, [webhooks, replica]);
+    const recording = parts.map((part) => query(RECORD, [JSON.stringify(part), replica]));
+    const [rows] = await Promise.all([Promise.all(recording), locked]);
+    const recorded: Recorded[] = [];
+    const isCounted: boolean[] = [];
+    for (const { n, result, is_counted } of rows.flat()) {
+      // `RECORD` returns the number of each outcome, and one of these results.
+      recorded[Number(n)] = result as Recorded;
+      isCounted[Number(n)] = is_counted === true;
+    }
+    const counted = outcomes.filter((_, n) => isCounted[n]);
+    const summaries = summariesOf(counted).map(inputOfSummary);
+    const following = [query(FOLLOW, [JSON.stringify(summaries)])];
     // Each attempt raises the generation: below this there are none to forget.
-    const mayForget = part.some(({ generation }) => generation >= limits.attemptsKept);
-    return mayForget ? [...own, { statement: FORGET, values: [...values, limits.attemptsKept] }] : own;
-  };
-  const lock = { statement: LOCK, values: [webhooks, replica] };
-  const [, ...results] = await write([lock, ...parts.flatMap(bind)]);
-  const recorded: Recorded[] = [];
-  // Only `RECORD` returns rows, each with one of these results.
-  for (const { n, result } of results.flat()) recorded[Number(n)] = result as Recorded;
-  return recorded;
+    const long = counted.filter(({ generation }) => generation >= limits.attemptsKept);
+    if (long.length > 0) {
+      const [ids, events] = [long.map(({ webhook }) => webhook), long.map(({ event }) => event)];
+      following.push(query(FORGET, [ids, events, limits.attemptsKept]));
+    }
+    await Promise.all(following);
+    return recorded;
+  });
 }
 
 type Input = ReturnType<typeof inputOf>;
 
 function inputOf(outcome: Outcome, n: number) {
-  const { webhook, fence, event, generation, step, attempt, reason, next, laneState } = outcome;
+  const { webhook, fence, event, generation, step, attempt, reason, next } = outcome;
   const { at, durationMs, address, status, excerpt, error } = attempt;
   return {
     n,
@@ -52,10 +63,19 @@ function inputOf(outcome: Outcome, n: number) {
     reason: storable(reason),
     next: next.state,
     ...(next.state === 'pending' ? { next_due: next.due, next_step: next.step } : {}),
-    webhook_generation: laneState.generation,
-    paused_until: laneState.pausedUntil,
-    failing_since: laneState.failingSince,
-    disabled_reason: storable(laneState.disabledReason),
+  };
+}
+
+function inputOfSummary({ webhook, laneState, successAt, failureAt }: Summary) {
+  const { generation, pausedUntil, failingSince, disabledReason } = laneState;
+  return {
+    webhook,
+    generation,
+    paused_until: pausedUntil,
+    failing_since: failingSince,
+    disabled_reason: storable(disabledReason),
+    success_at: successAt,
+    failure_at: failureAt,
   };
 }
 
@@ -89,22 +109,13 @@ const LOCK = statement`SELECT 1
   FOR SHARE OF l
   FOR NO KEY UPDATE OF w`;
 
-const INPUT = `SELECT *
-      FROM json_to_recordset($1) AS i(
-        n int, webhook text, fence int8, event text, generation int, step int, at int8, duration_ms int, address text,
-        status int, excerpt text, error text, reason text, next text, next_due int8, next_step int,
-        webhook_generation int8, paused_until int8, failing_since int8, disabled_reason text
-      )`;
-
-/** LATERAL with a limit makes the planner read one partition per outcome. */
-const ATTEMPT = `SELECT at
-        FROM attempts
-        WHERE subscriber = l.subscriber AND webhook = i.webhook AND event = i.event AND fence = i.generation + 1
-        LIMIT 1`;
-
 /** An attempt is kept under the generation after that of its delivery; a late one only if that is unused. */
 const RECORD = statement`WITH input AS MATERIALIZED (
-    ${INPUT}
+    SELECT *
+    FROM json_to_recordset($1) AS i(
+      n int, webhook text, fence int8, event text, generation int, step int, at int8, duration_ms int, address text,
+      status int, excerpt text, error text, reason text, next text, next_due int8, next_step int
+    )
   ), judged AS MATERIALIZED (
     SELECT i.*, l.subscriber, a.at IS NULL AS is_free, CASE
         WHEN d.event IS NULL AND (l.webhook IS NOT NULL OR NOT EXISTS (SELECT 1 FROM webhooks WHERE id = i.webhook))
@@ -125,7 +136,12 @@ const RECORD = statement`WITH input AS MATERIALIZED (
       FOR NO KEY UPDATE
     ) d ON true
     LEFT JOIN LATERAL (
-      ${ATTEMPT}
+      -- With a limit the planner reads one partition for each. The attempt is missing while the delivery is as it was.
+      SELECT at
+      FROM attempts
+      WHERE (d.state <> 'pending' OR d.fence <> i.generation) AND subscriber = l.subscriber AND webhook = i.webhook
+        AND event = i.event AND fence = i.generation + 1
+      LIMIT 1
     ) a ON true
   ), counted AS MATERIALIZED (
     SELECT *
@@ -154,48 +170,35 @@ const RECORD = statement`WITH input AS MATERIALIZED (
     FROM counted c
     WHERE d.subscriber = c.subscriber AND d.webhook = c.webhook AND d.event = c.event AND c.result <> 'late'
   )
-  SELECT n, CASE result WHEN 'known' THEN 'settled' WHEN 'known anew' THEN 'anew' ELSE result END AS result
+  SELECT n, CASE result WHEN 'known' THEN 'settled' WHEN 'known anew' THEN 'anew' ELSE result END AS result,
+    result NOT IN ('gone', 'lost') AND (result <> 'late' OR is_free) AS is_counted
   FROM judged`;
 
-/** Updates webhooks from recorded attempts: the last one that used the webhook's current generation wins. */
-const UPDATE_WEBHOOKS = statement`WITH counted AS MATERIALIZED (
-    SELECT i.*, l.subscriber, i.webhook_generation = w.generation AS is_meant
-    FROM (${INPUT}) i
-    JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
-    JOIN webhooks w ON w.owner = l.subscriber AND w.id = i.webhook AND w.status <> 'deleted'
-    JOIN LATERAL (
-      ${ATTEMPT}
-    ) a ON a.at = i.at
-  ), notes AS (
-    SELECT subscriber, webhook, max(n) FILTER (WHERE is_meant) AS last,
-      max(disabled_reason) FILTER (WHERE is_meant) AS disabled_reason,
-      max(at) FILTER (WHERE reason IS NULL) AS success_at, max(at) FILTER (WHERE reason IS NOT NULL) AS failure_at
-    FROM counted
-    GROUP BY subscriber, webhook
-  )
-  UPDATE webhooks w
-  SET last_success_at = greatest(w.last_success_at, o.success_at),
-      last_failure_at = greatest(w.last_failure_at, o.failure_at),
-      paused_until = CASE WHEN c.n IS NULL THEN w.paused_until ELSE c.paused_until END,
-      failing_since = CASE WHEN c.n IS NULL THEN w.failing_since ELSE c.failing_since END,
-      status = CASE WHEN o.disabled_reason IS NULL THEN w.status ELSE 'disabled' END,
+/** Writes what attempts say about webhooks; their last success and failure even if the webhook was changed since. */
+const FOLLOW = statement`UPDATE webhooks w
+  SET last_success_at = greatest(w.last_success_at, s.success_at),
+      last_failure_at = greatest(w.last_failure_at, s.failure_at),
+      paused_until = CASE WHEN w.generation = s.generation THEN s.paused_until ELSE w.paused_until END,
+      failing_since = CASE WHEN w.generation = s.generation THEN s.failing_since ELSE w.failing_since END,
+      status = CASE WHEN s.disabled_reason IS NULL OR w.generation <> s.generation THEN w.status ELSE 'disabled' END,
       disabled_reason = CASE
-        WHEN o.disabled_reason IS NULL OR w.status = 'disabled' THEN w.disabled_reason
-        ELSE o.disabled_reason
+        WHEN s.disabled_reason IS NULL OR w.generation <> s.generation OR w.status = 'disabled' THEN w.disabled_reason
+        ELSE s.disabled_reason
       END
-  FROM notes o
-  LEFT JOIN counted c ON c.webhook = o.webhook AND c.n = o.last
-  WHERE w.owner = o.subscriber AND w.id = o.webhook`;
+  FROM json_to_recordset($1) AS s(
+    webhook text, generation int8, paused_until int8, failing_since int8, disabled_reason text, success_at int8,
+    failure_at int8
+  )
+  WHERE w.id = s.webhook AND w.status <> 'deleted'`;
 
-/** Keeps the newest attempts of a delivery. */
+/** Keeps the newest attempts of deliveries. */
 const FORGET = statement`DELETE FROM attempts a
-  USING (${INPUT}) i
-  JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
-  WHERE a.subscriber = l.subscriber AND a.webhook = i.webhook AND a.event = i.event
+  USING unnest($1::text[], $2::text[]) AS i(webhook, event), webhooks w
+  WHERE w.id = i.webhook AND a.subscriber = w.owner AND a.webhook = i.webhook AND a.event = i.event
     AND a.fence <= (
       SELECT o.fence
       FROM attempts o
-      WHERE o.subscriber = l.subscriber AND o.webhook = i.webhook AND o.event = i.event
+      WHERE o.subscriber = w.owner AND o.webhook = i.webhook AND o.event = i.event
       ORDER BY o.fence DESC
       OFFSET $3::int
       LIMIT 1

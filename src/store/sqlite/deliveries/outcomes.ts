@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { delivery as limits } from '../../../limits.ts';
-import type { LaneState, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import { type Summary, summariesOf } from '../../outcome-summaries.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { prepare } from '../engine/prepare.ts';
 
@@ -16,15 +17,15 @@ export function outcomeWrites(db: DatabaseSync) {
     WHERE webhook = ? AND event = ? AND state = 'pending'`;
   return {
     record(outcomes: readonly Outcome[]): Recorded[] {
-      const summaries = new Map<string, Summary>();
+      const counted: Outcome[] = [];
       const results = outcomes.map((outcome) => {
         const { result, isKnown } = settle(outcome);
         if (isKnown) return result;
         keep(outcome);
-        summaries.set(outcome.webhook, summarize(summaries.get(outcome.webhook), outcome));
+        counted.push(outcome);
         return result;
       });
-      for (const [webhook, summary] of summaries) follow(webhook, summary);
+      for (const summary of summariesOf(counted)) follow(summary);
       return results;
     },
     suspect: (webhook: string, event: string, generation: number, suspicions: number): void =>
@@ -103,24 +104,7 @@ function attemptWrites(db: DatabaseSync): (outcome: Outcome) => void {
   };
 }
 
-/** What the outcomes of a transaction say about a webhook, which is then written once. */
-type Summary = { laneState: LaneState; successAt: number | undefined; failureAt: number | undefined };
-
-function summarize(before: Summary | undefined, { laneState, reason, attempt }: Outcome): Summary {
-  return {
-    laneState: before ? later(before.laneState, laneState) : laneState,
-    successAt: reason === undefined ? attempt.at : before?.successAt,
-    failureAt: reason === undefined ? before?.failureAt : attempt.at,
-  };
-}
-
-function later(before: LaneState, after: LaneState): LaneState {
-  if (after.generation !== before.generation) return after.generation > before.generation ? after : before;
-  // A disabled webhook stays disabled, whatever was in flight beside the attempt that disabled it.
-  return { ...after, disabledReason: before.disabledReason ?? after.disabledReason };
-}
-
-function stateWrites(db: DatabaseSync): (webhook: string, summary: Summary) => void {
+function stateWrites(db: DatabaseSync): (summary: Summary) => void {
   const noteAttempts = prepare(db)`UPDATE webhooks
     SET last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
     WHERE id = ?`;
@@ -131,7 +115,7 @@ function stateWrites(db: DatabaseSync): (webhook: string, summary: Summary) => v
   const disable = prepare(db)`UPDATE webhooks
     SET status = 'disabled', disabled_reason = ?
     WHERE id = ? AND generation = ? AND status = 'enabled'`;
-  return (webhook, { laneState, successAt = null, failureAt = null }) => {
+  return ({ webhook, laneState, successAt = null, failureAt = null }) => {
     const { generation, pausedUntil = null, failingSince = null, disabledReason } = laneState;
     const { changes } = note.run(pausedUntil, failingSince, successAt, failureAt, webhook, generation);
     if (changes === 0) noteAttempts.run(successAt, failureAt, webhook);
