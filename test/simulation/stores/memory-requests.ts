@@ -53,7 +53,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
   }
 
   /** After a new URL or an enable: what is known of the receiver is void, and all waiting deliveries are due. */
-  function hasten(webhook: WebhookRow): void {
+  function bringForward(webhook: WebhookRow): void {
     webhook.generation++;
     Object.assign(webhook, { pausedUntil: undefined, failingSince: undefined });
     for (const row of pendingOf(rows, webhook.id).values()) beginAnew(rows, row);
@@ -129,7 +129,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
     changeUrl(webhook, url) {
       if (webhook.url === url) return;
       webhook.url = url;
-      hasten(webhook);
+      bringForward(webhook);
     },
 
     setRate(webhook, rate) {
@@ -139,7 +139,7 @@ export function createMemoryRequests(rows: Rows, firstDelayMs: number): MemoryRe
 
     enable(webhook) {
       Object.assign(webhook, { status: 'enabled', disabledReason: undefined });
-      hasten(webhook);
+      bringForward(webhook);
     },
 
     disable(webhook) {

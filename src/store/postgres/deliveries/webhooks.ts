@@ -77,7 +77,7 @@ const UPDATE = statement`UPDATE webhooks
   RETURNING ${COLUMNS}`;
 
 /** Deliveries waiting for a retry become due at once, through a replay of pending ones. */
-const HASTEN = statement`INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
+const BRING_FORWARD = statement`INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
   SELECT subscriber, webhook, true, 'pending', '', event
   FROM (
     SELECT subscriber, webhook, event
@@ -100,7 +100,7 @@ export function changeWebhook(owner: number, id: string, change: WebhookChange):
     const begins = url !== before.url || enabled === true;
     const values = [description !== undefined, description, rate !== undefined, rate, status, begins];
     const [row] = await query(UPDATE, [owner, id, url, ...values]);
-    if (begins && status === 'enabled') await query(HASTEN, [owner, id]);
+    if (begins && status === 'enabled') await query(BRING_FORWARD, [owner, id]);
     const isOther = begins || status !== before.status || rate !== undefined;
     if (isOther) announced.changed.push(id);
     if (isOther && status === 'enabled')

@@ -27,13 +27,11 @@ export function compareTokens(before: string, restored: string, now: number): Co
     };
     const [old, next] = [opened(before), opened(restored)];
     const { applied } = storeSchema(old);
-    const lives = applied >= FIRST_WITH_ACCESS ? lifeIn(old, now) : undefined;
     isReadable = true;
-    if (lives === undefined || storeSchema(next).applied < FIRST_WITH_ACCESS || keyOf(old) !== keyOf(next)) {
-      return { revived: undefined, isReadable };
-    }
-    const revived = goodIn(next, now).filter(({ id, until }) => lives(id) < until);
-    return { revived: revived.map(({ id, user, label }) => ({ id, user, label })), isReadable };
+    const haveAccess = Math.min(applied, storeSchema(next).applied) >= FIRST_WITH_ACCESS;
+    if (!haveAccess || keyOf(old) !== keyOf(next)) return { revived: undefined, isReadable };
+    next.prepare('ATTACH ? AS replaced').run(before);
+    return { revived: revivedIn(next, now), isReadable };
   } catch {
     return { revived: undefined, isReadable };
   } finally {
@@ -49,37 +47,22 @@ function keyOf(db: DatabaseSync): unknown {
   return db.prepare(`SELECT value FROM meta WHERE name = 'key'`).get()?.value;
 }
 
-/** `until`: in milliseconds; infinite for a token that does not expire. */
-type GoodToken = RevivedToken & { until: number };
-
-function goodIn(db: DatabaseSync, now: number): GoodToken[] {
-  const good = prepare(db)`SELECT t.id, u.name AS user, t.label, t.expires_at AS until
+/** @param db the restored store, with the current one as `replaced` */
+function revivedIn(db: DatabaseSync, now: number): RevivedToken[] {
+  const revived = prepare(db)`SELECT t.id, u.name AS user, t.label
     FROM tokens t
     JOIN users u ON u.id = t.user
-    WHERE ${GOOD}
+    WHERE ${isValid('t', 'u')} AND NOT EXISTS (
+      SELECT 1
+      FROM replaced.tokens r
+      JOIN replaced.users v ON v.id = r.user
+      WHERE r.id = t.id AND ${isValid('r', 'v')} AND (r.expires_at IS NULL OR r.expires_at >= t.expires_at)
+    )
     ORDER BY t.id`;
-  return good.all(now).map(({ id, user, label, until }) => ({
-    id: String(id),
-    user: String(user),
-    label: String(label),
-    until: endOf(until),
-  }));
+  return revived
+    .all(now, now)
+    .map(({ id, user, label }) => ({ id: String(id), user: String(user), label: String(label) }));
 }
 
-const GOOD = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ?) AND u.disabled_at IS NULL';
-
-/** Until when a token is valid, by its id: -Infinity when it is revoked or expired, or it or its user is gone. */
-function lifeIn(db: DatabaseSync, now: number): (id: string) => number {
-  const live = prepare(db)`SELECT t.expires_at AS until
-    FROM tokens t
-    JOIN users u ON u.id = t.user
-    WHERE ${GOOD} AND t.id = ?`;
-  return (id) => {
-    const found = live.get(now, id);
-    return found ? endOf(found.until) : Number.NEGATIVE_INFINITY;
-  };
-}
-
-function endOf(expiresAt: unknown): number {
-  return expiresAt === null ? Number.POSITIVE_INFINITY : Number(expiresAt);
-}
+const isValid = (token: string, user: string) =>
+  `${token}.revoked_at IS NULL AND (${token}.expires_at IS NULL OR ${token}.expires_at > ?) AND ${user}.disabled_at IS NULL`;

@@ -64,7 +64,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
     WHERE owner = ?8 AND id = ?9
     RETURNING ${COLUMNS}`;
   // Deliveries waiting for a retry become due at once, through a replay of pending ones.
-  const hasten = prepare(db)`INSERT INTO replays (webhook, owner, hastens, state, next, through)
+  const bringForward = prepare(db)`INSERT INTO replays (webhook, owner, hastens, state, next, through)
     SELECT webhook, owner, 1, 'pending', '', event
     FROM (
       SELECT webhook, owner, event
@@ -96,7 +96,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
     );
     if (begins || rate !== undefined || status !== before.status) outbox.webhookChanged(id);
     if (begins && status === 'enabled') {
-      hasten.run(id);
+      bringForward.run(id);
       outbox.hasWork(id, change.at);
     }
     return row && toWebhook(row);
