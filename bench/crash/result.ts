@@ -1,7 +1,7 @@
 import { summary, table } from '../measure/report.ts';
+import type { Check } from './check.ts';
 import type { Ledger, State } from './ledger.ts';
 import type { ReceiverReport } from './receiver.ts';
-import type { Check } from './verify.ts';
 
 const SHOWN_VIOLATIONS = 10;
 

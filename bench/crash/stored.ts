@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { Check } from './verify.ts';
+import type { Check } from './check.ts';
 
 export type Plant = { id: bigint; name: string; tag: string | undefined };
 

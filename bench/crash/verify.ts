@@ -1,3 +1,4 @@
+import type { Check } from './check.ts';
 import { type Ledger, plantJson } from './ledger.ts';
 import type { Mood, ReceiverReport } from './receiver.ts';
 import type { Plant, Stored } from './stored.ts';
@@ -13,9 +14,6 @@ export type Known = {
 };
 
 export type Outage = { from: number; to: number };
-
-/** A condition that must hold after all kills. */
-export type Check = { name: string; count: number; violations: string[] };
 
 /** Compares this knowledge with the store. Nobody may write meanwhile. */
 export function verify(stored: Stored, known: Known): Check[] {

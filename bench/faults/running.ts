@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Check } from '../crash/verify.ts';
+import type { Check } from '../crash/check.ts';
 import { monotonicMs } from '../measure/clock.ts';
 import type { DiskFaults, Fault } from './disk-faults.ts';
 import { openTrial, type Trial } from './trial.ts';

@@ -1,10 +1,11 @@
 import type { Outcome } from '../../testkit/processes/program.ts';
 import { type ServeOptions, type Server, tryToServe } from '../../testkit/processes/server.ts';
+import type { Check } from '../crash/check.ts';
 import { create, retryUnknown } from '../crash/clients.ts';
 import { createLedger, enter, type Ledger } from '../crash/ledger.ts';
 import { type Receivers, startReceivers } from '../crash/receiver.ts';
 import { readFile } from '../crash/stored.ts';
-import { type Check, type Outage, verify } from '../crash/verify.ts';
+import { type Outage, verify } from '../crash/verify.ts';
 import { askFor } from '../load/client.ts';
 import { monotonicMs } from '../measure/clock.ts';
 import { untilSettled } from '../measure/wait.ts';

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Check } from '../crash/check.ts';
 import type { Stored } from '../crash/stored.ts';
-import type { Check } from '../crash/verify.ts';
 import { type Answer, ask, type RequestOptions } from './client.ts';
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 

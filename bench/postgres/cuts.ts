@@ -1,5 +1,6 @@
+import type { Check } from '../crash/check.ts';
 import { createLedger } from '../crash/ledger.ts';
-import { type Check, verifyPlants } from '../crash/verify.ts';
+import { verifyPlants } from '../crash/verify.ts';
 import { countOf, isReplay, putInTheWay, violationsOf } from '../load/keyed-checks.ts';
 import { type KeyedCreate, keyedCreate, sendUntilAnswered } from '../load/keyed-creates.ts';
 import { untilNoneLeft } from '../measure/wait.ts';

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Check } from '../crash/check.ts';
 import { createLedger, type Ledger } from '../crash/ledger.ts';
 import { type Mood, startReceivers } from '../crash/receiver.ts';
-import { type Check, type Outage, verify } from '../crash/verify.ts';
+import { type Outage, verify } from '../crash/verify.ts';
 import { ask } from '../load/client.ts';
 import { monotonicMs } from '../measure/clock.ts';
 import { summary } from '../measure/report.ts';

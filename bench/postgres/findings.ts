@@ -1,4 +1,4 @@
-import type { Check } from '../crash/verify.ts';
+import type { Check } from '../crash/check.ts';
 
 /** The result of a program: what must hold, and what happened, a sentence a line. */
 export type Findings = { checks: Check[]; notes: string[] };

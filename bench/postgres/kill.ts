@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Check } from '../crash/check.ts';
 import { createLedger } from '../crash/ledger.ts';
 import { startReceivers } from '../crash/receiver.ts';
-import { type Check, type Outage, verify } from '../crash/verify.ts';
+import { type Outage, verify } from '../crash/verify.ts';
 import { monotonicMs } from '../measure/clock.ts';
 import { summary } from '../measure/report.ts';
 import { untilSettled } from '../measure/wait.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Check } from '../crash/verify.ts';
+import type { Check } from '../crash/check.ts';
 import { startReceiver } from '../servers/receiver.ts';
 import type { Server } from '../servers/server.ts';
 import { createWebhook } from '../servers/webhooks.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Check } from '../crash/verify.ts';
+import type { Check } from '../crash/check.ts';
 import { ask } from '../load/client.ts';
 import { summary } from '../measure/report.ts';
 import type { Server } from '../servers/server.ts';

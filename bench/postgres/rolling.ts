@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { freePort } from '../../testkit/sockets/free-port.ts';
-import type { Check } from '../crash/verify.ts';
+import type { Check } from '../crash/check.ts';
 import type { Server } from '../servers/server.ts';
 import { TOKEN } from '../servers/service.ts';
 import type { Findings, Plan } from './findings.ts';

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { database as limits } from '../../src/limits.ts';
+import type { Check } from '../crash/check.ts';
 import { createLedger, type Entry, enter, type Ledger, plantJson } from '../crash/ledger.ts';
-import { type Check, verifyPlants } from '../crash/verify.ts';
+import { verifyPlants } from '../crash/verify.ts';
 import { ask } from '../load/client.ts';
 import { summary } from '../measure/report.ts';
 import type { Server } from '../servers/server.ts';

@@ -1,4 +1,5 @@
-import { openRaw, type RawAnswer, type RawConnection } from '../../testkit/sockets/raw-client.ts';
+import { openRaw, type RawConnection } from '../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-framing.ts';
 import { bytesOf, curlOf, type Draft } from './draft.ts';
 
 /** Sends one request at a time over a connection that is kept as long as the service allows. */

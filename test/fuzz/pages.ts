@@ -3,7 +3,7 @@ import { codeOf } from '../../testkit/contract/answers.ts';
 import { Mismatch } from './client.ts';
 import { curlOf, draftOf } from './draft.ts';
 import { type Answered, clientOf, type Ground } from './ground.ts';
-import type { Property } from './runner.ts';
+import type { Property } from './property.ts';
 
 /** Pages without a token, and unknown paths: contract, sections 3 and 6. */
 export function pages(ground: Ground): Property<Asked> {

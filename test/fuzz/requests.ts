@@ -12,7 +12,7 @@ import { pathMutations } from './mutations/path-mutations.ts';
 import { queryMutations } from './mutations/query-mutations.ts';
 import { type Valid, validRequests } from './mutations/valid.ts';
 import { type Lane, outcomes } from './outcomes.ts';
-import type { Property } from './runner.ts';
+import type { Property } from './property.ts';
 
 /**
  * Requests for one operation: valid ones succeed and have their effect, those with one error get its code, and those

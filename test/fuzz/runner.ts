@@ -3,15 +3,8 @@ import fc from 'fast-check';
 import { type FuzzedStore, startGround } from './ground.ts';
 import { pages } from './pages.ts';
 import { sequencesOf } from './plays/sequences.ts';
+import type { Property } from './property.ts';
 import { requestsOf } from './requests.ts';
-
-/** A check that runs with many generated values. */
-export type Property<Value> = {
-  name: string;
-  arbitrary: fc.Arbitrary<Value>;
-  check(value: Value): Promise<void>;
-  end(): Promise<void>;
-};
 
 export type Plan = {
   /** The minimum number of answers to check. */

@@ -1,5 +1,5 @@
 import { codeOf, problemOf } from '../../testkit/contract/answers.ts';
-import type { RawAnswer } from '../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-framing.ts';
 import type { Expected, Ground } from './case.ts';
 
 /** A problem of an answer as a sentence; undefined without one. */

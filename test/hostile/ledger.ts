@@ -1,6 +1,6 @@
 import { parseExact } from '../../testkit/contract/json-exact.ts';
 import type { Service } from '../../testkit/service/service.ts';
-import type { RawAnswer } from '../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-framing.ts';
 import type { Expected } from './case.ts';
 
 /** What a user's list should contain: plants answered 201 and not deleted since. */

@@ -1,5 +1,6 @@
 import type { Service } from '../../testkit/service/service.ts';
-import { openRaw, type RawAnswer, type RawConnection } from '../../testkit/sockets/raw-client.ts';
+import { openRaw, type RawConnection } from '../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-framing.ts';
 import { head } from '../../testkit/sockets/raw-request.ts';
 import {
   type Case,

@@ -1,4 +1,5 @@
-import { exchange, type RawAnswer } from '../../testkit/sockets/raw-client.ts';
+import { exchange } from '../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-framing.ts';
 
 /** An answer as one text (status, header fields and body), with its request. */
 export type Recorded = { to: string; code: number | undefined; text: string };

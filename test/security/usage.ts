@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Receiver } from '../../testkit/receivers/receiver.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
-import type { RawAnswer } from '../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../testkit/sockets/raw-framing.ts';
 import type { Canary } from './canaries.ts';
 import type { Recorder } from './recorder.ts';
 

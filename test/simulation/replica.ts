@@ -6,7 +6,8 @@ import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.
 import type { Runner, RunnerParts } from '../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
-import type { Send, Witness } from './checks/witness.ts';
+import type { Send } from './checks/send.ts';
+import type { Witness } from './checks/witness.ts';
 import { createProcess, type Process } from './process.ts';
 import { type Calls, createCalls } from './stores/calls.ts';
 import { leaseStoreOf } from './stores/lease-store.ts';

@@ -1,5 +1,5 @@
 import { catalogue, type ErrorCode } from '../../src/errors.ts';
-import type { RawAnswer } from '../sockets/raw-client.ts';
+import type { RawAnswer } from '../sockets/raw-framing.ts';
 import type { Operation } from './document.ts';
 
 /** What is wrong with an answer, whatever the request; undefined when nothing is. */

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Answer } from '../service/answer.ts';
-import { type Framed, frame } from './raw-framing.ts';
+import { type Framed, frame, type RawAnswer } from './raw-framing.ts';
 
 /** A TCP connection for tests that control every byte. */
 export type RawConnection = {
@@ -20,9 +19,6 @@ export type RawConnection = {
 };
 
 export type Ending = 'closed' | 'reset';
-
-/** `fields` are the header fields as received; `version` is `1.1` for `HTTP/1.1`. */
-export type RawAnswer = Answer & { version: string; fields: [string, string][] };
 
 const PATIENCE_MS = 20_000;
 

@@ -1,4 +1,7 @@
-import type { RawAnswer } from './raw-client.ts';
+import type { Answer } from '../service/answer.ts';
+
+/** `fields` are the header fields as received; `version` is `1.1` for `HTTP/1.1`. */
+export type RawAnswer = Answer & { version: string; fields: [string, string][] };
 
 export type Framed = { answer: RawAnswer; length: number };
 

@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ErrorCode } from '../../../src/errors.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { startService } from '../../../testkit/service/service.ts';
-import { exchange, openRaw, type RawAnswer, sendInPieces } from '../../../testkit/sockets/raw-client.ts';
+import { exchange, openRaw, sendInPieces } from '../../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../../testkit/sockets/raw-framing.ts';
 import { chunk, head, usual } from '../../../testkit/sockets/raw-request.ts';
 
 const service = await startService();

@@ -3,7 +3,8 @@ import { after, test } from 'node:test';
 import { http as limits } from '../../../src/limits.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { startService } from '../../../testkit/service/service.ts';
-import { openRaw, type RawAnswer, type RawConnection } from '../../../testkit/sockets/raw-client.ts';
+import { openRaw, type RawConnection } from '../../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../../testkit/sockets/raw-framing.ts';
 import { head, usual } from '../../../testkit/sockets/raw-request.ts';
 
 const CLIENTS = 3 * limits.leastRoom;

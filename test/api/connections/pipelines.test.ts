@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { seededRandom, testSeed } from '../../../testkit/random/seeded.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { startService } from '../../../testkit/service/service.ts';
-import { openRaw, type RawAnswer, type RawConnection } from '../../../testkit/sockets/raw-client.ts';
+import { openRaw, type RawConnection } from '../../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../../testkit/sockets/raw-framing.ts';
 import { chunk, head, usual } from '../../../testkit/sockets/raw-request.ts';
 
 /*

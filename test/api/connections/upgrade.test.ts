@@ -2,12 +2,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { startService } from '../../../testkit/service/service.ts';
-import {
-  openRaw,
-  type RawAnswer,
-  type RawConnection,
-  sendInPieces,
-} from '../../../testkit/sockets/raw-client.ts';
+import { openRaw, type RawConnection, sendInPieces } from '../../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../../testkit/sockets/raw-framing.ts';
 import { head, usual } from '../../../testkit/sockets/raw-request.ts';
 
 const service = await startService();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../../../testkit/service/eventually.ts';
 import { type Service, startService } from '../../../testkit/service/service.ts';
-import { openRaw, type RawAnswer } from '../../../testkit/sockets/raw-client.ts';
+import { openRaw } from '../../../testkit/sockets/raw-client.ts';
+import type { RawAnswer } from '../../../testkit/sockets/raw-framing.ts';
 import { head } from '../../../testkit/sockets/raw-request.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
 

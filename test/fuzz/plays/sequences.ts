@@ -1,7 +1,7 @@
 import type { Client } from '../client.ts';
 import { type Command, type Sequence, type Sides, sequences } from '../commands.ts';
 import { clientOf, type Ground } from '../ground.ts';
-import type { Property } from '../runner.ts';
+import type { Property } from '../property.ts';
 import { expect, type Stage, withTrail } from '../stage.ts';
 import { addShare, type Person, removeShare, type World } from '../world.ts';
 import * as onEvents from './play-events.ts';

@@ -1,7 +1,7 @@
 import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { Outcome } from '../../../src/webhooks/delivery/port.ts';
-import { type Attempt, failureOf } from '../../../src/webhooks/sending/attempt.ts';
-import type { Send } from './witness.ts';
+import { failureOf } from '../../../src/webhooks/sending/attempt.ts';
+import { pauseOf, type Send } from './send.ts';
 
 /**
  * Checks an attempt's outcome against the contract, without using the functions under test.
@@ -35,10 +35,4 @@ export function checkOutcome(
   const off = Math.abs(next.due - endedAt - delay);
   if (off > 0.1 * delay + offMs) fail(`${text} is due ${next.due - endedAt} ms later, not ${delay}`);
   if (next.step !== made) fail(`${text} has made ${next.step} attempts, not ${made}`);
-}
-
-/** Until when the receiver requests a pause. */
-export function pauseOf({ status, retryAfter }: Attempt, endedAt: number): number | undefined {
-  const asks = (status === 429 || status === 503) && retryAfter !== undefined;
-  return asks ? endedAt + 1000 * Number(retryAfter) : undefined;
 }

@@ -1,7 +1,7 @@
 import { failureOf } from '../../../src/webhooks/sending/attempt.ts';
 import type { Ground, Replica } from '../replica.ts';
 import { type DeliveryRow, isVisible, type WebhookRow } from '../stores/memory-rows.ts';
-import type { Send } from './witness.ts';
+import type { Send } from './send.ts';
 
 /**
  * Checks during a run that no lane stands still that could continue, and that requested deliveries are not kept

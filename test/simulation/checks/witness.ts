@@ -9,24 +9,7 @@ import { createHabits } from '../world/habits.ts';
 import type { Scenario } from '../world/scenario.ts';
 import { createClocks } from './clocks.ts';
 import { checkOutcome } from './outcome-check.ts';
-
-/** One observed request. */
-export type Send = {
-  process: string;
-  webhook: string;
-  url: string;
-  event: string;
-  generation: number;
-  /** Identifies the row in the store. */
-  made: number;
-  isAsked: boolean;
-  at: number;
-  settings: StampedSettings;
-  /** `gone`: its process ended, or it was cut short. */
-  state: 'under way' | 'answered' | 'not made' | 'gone' | 'recorded';
-  attempt: Attempt | undefined;
-  endedAt: number | undefined;
-};
+import type { Send } from './send.ts';
 
 /** Observes everything, and reports violations. */
 export type Witness = {

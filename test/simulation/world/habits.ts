@@ -1,6 +1,5 @@
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
-import { pauseOf } from '../checks/outcome-check.ts';
-import type { Send } from '../checks/witness.ts';
+import { pauseOf, type Send } from '../checks/send.ts';
 import type { Scenario } from './scenario.ts';
 
 /** Checks how each process treats each receiver: pauses, rates, silence and probes. */
