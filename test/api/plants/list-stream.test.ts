@@ -165,7 +165,7 @@ test('HEAD of a long list answers at once, and the connection stays usable', asy
   }
 });
 
-const AT_ONCE = 32;
+const AT_ONCE = 8;
 
 /** Requests lists that nobody reads, a few at a time: all at once would be an overload. */
 async function askForLists(token: string, count: number): Promise<Socket[]> {
@@ -189,17 +189,18 @@ async function listsReset(): Promise<number> {
   return metrics.value('plant_store_http_lists_reset_total') ?? 0;
 }
 
-/** The system buffers 2.5 MB of each list. */
-const FILLED_MS = 60_000;
-
 /** Resolves with how many more lists were reset. */
 async function someReset(before: number): Promise<number> {
   const reset = async () => ((await listsReset()) > before ? true : undefined);
-  await eventually('list that is reset', reset, FILLED_MS);
+  await eventually('list that is reset', reset);
   return (await listsReset()) - before;
 }
 
-test('beyond the limit per token and in all, the list that has waited longest for its reader is reset, and others arrive complete', async () => {
+test('beyond the limit per token and in all, the list that has waited longest for its reader is reset, and others arrive complete', async (t) => {
+  // The system takes 2.5 MB of each list. The benchmark `stalled-readers` reaches the limits of the service.
+  const bounds: { readersPerToken: number; readers: number } = limits;
+  t.mock.property(bounds, 'readersPerToken', 40);
+  t.mock.property(bounds, 'readers', 60);
   const token = await long;
   const before = await listsReset();
   const slowest = await beginReading('/plants', token);
