@@ -110,20 +110,18 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     routeOf: (operation) => routeOf(operation, requireScope(admission, operation.scope)),
     stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
   };
-  await app.register(async (api) => {
-    healthRoutes(api, options.checkStore);
-    if (!options.answersApi) return;
-    plantsRoutes(api, context);
-    webhooksRoutes(api, context);
-    deliveriesRoutes(api, context);
-    allDeliveriesRoutes(api, context);
-    eventsRoutes(api, context);
-    activityRoutes(api, context);
-    meRoutes(api, context);
-    tokensRoutes(api, context);
-    pagesRoutes(api, basePath, document);
-  });
-  if (options.answersApi) await serveSites(app, basePath);
+  healthRoutes(app, options.checkStore);
+  if (!options.answersApi) return app;
+  plantsRoutes(app, context);
+  webhooksRoutes(app, context);
+  deliveriesRoutes(app, context);
+  allDeliveriesRoutes(app, context);
+  eventsRoutes(app, context);
+  activityRoutes(app, context);
+  meRoutes(app, context);
+  tokensRoutes(app, context);
+  pagesRoutes(app, basePath, document);
+  await serveSites(app, basePath);
   return app;
 }
 
