@@ -15,6 +15,8 @@ export type SenderThreadOptions = SenderSettings & {
 export type SenderSettings = {
   /** `WEBHOOK_ALLOWED_NETWORKS`. */
   networks: string;
+  /** Each with a port if needed; by default those of the machine. */
+  nameServers?: readonly string[];
   /** The version of the service, for `user-agent`. */
   version: string;
   /** The service's public URL, for `ce-source`. */

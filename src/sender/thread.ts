@@ -32,7 +32,7 @@ if (parentPort) {
 }
 
 async function serve(port: NonNullable<typeof parentPort>, options: SenderThreadOptions): Promise<void> {
-  const { source, isCareful, networks, version, publicUrl, schedule, disableAfterMs, concurrency } = options;
+  const { source, isCareful, version, publicUrl, schedule, disableAfterMs, concurrency } = options;
   const tell = (news: SenderNews) => port.postMessage(news);
   // Used until the lanes are open: the database may be unavailable.
   let stop = async (): Promise<void> => process.exit();
@@ -52,7 +52,9 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
   });
   const { clock, dueClock, store, owners } = lanes;
   const tracing = await openTraces(options, log);
-  const target = createTarget({ allowed: parseNetworks(networks), resolve: createResolve() });
+  const { networks, nameServers } = options;
+  const resolve = createResolve({ servers: nameServers ?? [] });
+  const target = createTarget({ allowed: parseNetworks(networks), resolve });
   const sender = createSender({ target, clock, version, source: publicUrl });
   const runner = deliver({
     store,

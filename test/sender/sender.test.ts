@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { getPriority, tmpdir } from 'node:os';
@@ -40,7 +42,7 @@ async function onPostgres(): Promise<Opened> {
 }
 
 /** A store with a user whose webhook points to a receiver, and the sender thread. */
-async function sending(t: TestContext, open = onSqlite) {
+async function sending(t: TestContext, open = onSqlite, nameServers: string[] = []) {
   const receiver = await startReceiver();
   const { store, drop } = await open();
   const user = await store.access.createUser({ name: 'ann', at: clock.now() });
@@ -53,6 +55,7 @@ async function sending(t: TestContext, open = onSqlite) {
   const sender = startSending({
     settings: {
       networks: '127.0.0.0/8',
+      nameServers,
       version: '1.2.3',
       publicUrl: 'https://plants.example',
       schedule: [0, 1_000],
@@ -178,10 +181,14 @@ test('a change during a request applies to the next one', async (t) => {
 });
 
 test('a stop does not wait for a hanging lookup', async (t) => {
-  const { sender, subscribe, create } = await sending(t);
+  const silent = createSocket('udp4').bind(0, '127.0.0.1');
+  t.after(() => silent.close());
+  await once(silent, 'listening');
+  const { sender, subscribe, create } = await sending(t, onSqlite, [`127.0.0.1:${silent.address().port}`]);
   await subscribe({ url: 'https://a.name.that.is.looked.up.example/' });
+  const asked = once(silent, 'message');
   await create(1);
-  await eventually('lookup', async () => ((await sender.reading()).underWay > 0 ? true : undefined));
+  await asked;
   await sender.stop();
 });
 
