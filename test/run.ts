@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { builtProgram } from '../testkit/processes/built.ts';
 import { isQuick } from './quick.ts';
 import quietReporter from './reporter.ts';
 
@@ -53,6 +54,7 @@ const checks: Step[] = [
   command('lint', () => ['biome', 'check', '--error-on-warnings', '--reporter=summary', '.']),
 ];
 const tests: Step = { name: 'tests', run: runTests };
+process.env.TEST_PROGRAM = join(builtProgram(), 'bin', 'plant-store');
 
 if ((await passes(build)) && (await Promise.all(checks.map(passes))).every((passed) => passed)) {
   await passes(tests);
@@ -88,9 +90,7 @@ function command(name: string, words: () => string[]): Step {
 /** Usually `npm ci` has just built it. */
 function isBuilt(): boolean {
   const timeOf = (file: string) => statSync(join(root, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const built = ['build/console/index.html', 'build/docs/index.html', 'build/lib/src/cli/main.js'].map(
-    timeOf,
-  );
+  const built = ['build/console/index.html', 'build/docs/index.html', 'build/lib/main.js'].map(timeOf);
   const sources = globSync(
     ['{.,packages/*}/*.{json,md}', '{bin,console,docs,examples,ops,src,packages/*/src}/**'],
     {

@@ -6,7 +6,9 @@ export type Migration = { version: number; name: string; sql: string; checksum: 
 
 export type AppliedMigration = { version: number; checksum: string };
 
-export function readMigrations(folder: URL): Migration[] {
+/** Reads all migrations of a store, in order. */
+export function readMigrations(store: 'postgres' | 'sqlite'): Migration[] {
+  const folder = new URL(`./${store}/migrations/`, import.meta.url);
   const names = readdirSync(folder).filter((name) => name.endsWith('.sql'));
   return names.sort().map((name, i) => {
     const sql = readFileSync(new URL(name, folder), 'utf8');

@@ -1,9 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../src/cli/terminal/terminal.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
+import { PROGRAM } from '../../testkit/processes/program.ts';
 
 /** Why no terminal is available; undefined when one is. */
 export function noTerminal(): string | undefined {

@@ -45,6 +45,25 @@ test('a client that accepts compressed files gets those compressed at build time
   assert.match(String(headers['cache-control']), /immutable/);
 });
 
+test('a client that refuses an encoding by its weight gets the file as it is', async () => {
+  for (const accepted of ['gzip;q=0', 'br, gzip; q=0.000', 'deflate', '']) {
+    const { body, headers } = await get('/site/assets/a-1.js', { 'accept-encoding': accepted });
+    assert.deepEqual(
+      [body, headers['content-encoding'], headers.vary],
+      ['let a;', undefined, 'accept-encoding'],
+    );
+  }
+});
+
+test('a file that has not changed is not sent again', async () => {
+  for (const accepted of ['gzip', 'identity']) {
+    const first = await get('/site/assets/a-1.js', { 'accept-encoding': accepted });
+    const conditions = { 'accept-encoding': accepted, 'if-none-match': first.headers.etag };
+    const again = await get('/site/assets/a-1.js', conditions);
+    assert.deepEqual([again.statusCode, again.body, again.headers.etag], [304, '', first.headers.etag]);
+  }
+});
+
 test('a page is found without its ending, too', async () => {
   for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
     const page = await get('/site/page', headers);

@@ -16,10 +16,8 @@ async function loadedBy(t: TestContext, env: Record<string, string>): Promise<st
     .join();
 }
 
-test('without METRICS_PORT no module for metrics is even loaded', async (t) => {
+test('without METRICS_PORT the library for metrics is not even loaded', async (t) => {
   const [without, measured] = [await loadedBy(t, {}), await loadedBy(t, { METRICS_PORT: '0' })];
-  for (const part of ['/prom-client/', '/src/observability/']) {
-    assert.ok(!without.includes(part), part);
-    assert.ok(measured.includes(part), part);
-  }
+  assert.ok(!without.includes('/prom-client/'));
+  assert.ok(measured.includes('/prom-client/'));
 });

@@ -126,13 +126,9 @@ test('without a collector no trace is kept or sent, and nothing of OpenTelemetry
     assert.equal(receiver.received[before]?.headers.traceparent !== undefined, isTraced);
     assert.equal(place.read('SELECT trace FROM events')[0]?.trace !== null, isTraced);
     const files = readdirSync(loaded).map((file) => readFileSync(join(loaded, file), 'utf8'));
-    assert.ok(files.some((text) => text.includes('/src/http/server.ts')));
+    assert.ok(files.some((text) => text.includes('/fastify/')));
     assert.equal(
       files.some((text) => text.includes('/@opentelemetry/')),
-      isTraced,
-    );
-    assert.equal(
-      files.some((text) => text.includes('/src/tracing/open.ts')),
       isTraced,
     );
   }

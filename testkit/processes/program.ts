@@ -10,7 +10,12 @@ import { storePath } from '../../src/config/config.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
+/**
+ * The file of the program. `npm test` names one that runs the build, as the package does; a test file that runs without
+ * it gets the sources.
+ */
+export const PROGRAM =
+  process.env.TEST_PROGRAM ?? fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { join, sep } from 'node:path';
-import fastifyStatic from '@fastify/static';
-import type { FastifyInstance } from 'fastify';
+import { extname, join } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { packageFolder } from '../../config/package.ts';
 import { AppError } from '../../errors.ts';
 
@@ -34,10 +33,7 @@ export type Site = {
   folder: string;
 };
 
-/**
- * Serves built files. If a file `x` has a sibling `x.br` or `x.gz`, clients that accept it get that. A page `x.html` is
- * also `x`.
- */
+/** Serves built files. A page `x.html` is also `x`, and the `index.html` of a folder is also the folder. */
 export async function serveSite(
   app: FastifyInstance,
   { path, folder }: Site,
@@ -47,19 +43,51 @@ export async function serveSite(
   if (!existsSync(join(folder, 'index.html'))) return answerNotBuilt(app, path);
   await app.register(async (scope) => {
     applyPageRules(scope);
-    await scope.register(fastifyStatic, {
-      root: folder,
-      prefix: `${path}/`,
-      preCompressed: true,
-      extensions: ['html'],
-      dotfiles: 'ignore',
-      setHeaders(reply, file) {
-        const isHashed = file.startsWith(join(folder, 'assets') + sep);
-        reply.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
-      },
-    });
     // A separate route, so that its methods are known.
-    scope.get(`${path}/`, (_request, reply) => reply.sendFile('index.html'));
+    scope.get(`${path}/`, (request, reply) => sendFile(request, reply, folder, 'index.html'));
+    scope.get<{ Params: { '*': string } }>(`${path}/*`, (request, reply) => {
+      const name = request.params['*'];
+      const file = name.endsWith('/') ? `${name}index.html` : extname(name) ? name : `${name}.html`;
+      return sendFile(request, reply, folder, file);
+    });
+  });
+}
+
+/** A file and, beside it, the same compressed. The first that the client accepts is sent. */
+const ENDINGS = { br: '.br', gzip: '.gz', identity: '' };
+
+async function sendFile(request: FastifyRequest, reply: FastifyReply, folder: string, name: string) {
+  // Loaded with the first page, because the API does not need it.
+  const { default: send } = await import('@fastify/send');
+  const type = send.mime.getType(name) ?? 'application/octet-stream';
+  for (const [encoding, ending] of Object.entries(ENDINGS)) {
+    if (encoding !== 'identity' && !isAccepted(request, encoding)) continue;
+    const found = await send(request.raw, encodeURI(`${name}${ending}`), {
+      root: folder,
+      dotfiles: 'ignore',
+      index: false,
+      acceptRanges: false,
+      cacheControl: false,
+      contentType: false,
+    });
+    if (found.type === 'error' && found.statusCode === 500) throw found.metadata.error;
+    if (found.type !== 'file') continue;
+    const isHashed = name.startsWith('assets/');
+    reply.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
+    reply.header('content-type', send.isUtf8MimeType(type) ? `${type}; charset=utf-8` : type);
+    reply.header('vary', 'accept-encoding');
+    if (encoding !== 'identity') reply.header('content-encoding', encoding);
+    return reply.code(found.statusCode).headers(found.headers).send(found.stream);
+  }
+  throw new AppError(40400);
+}
+
+/** Whether the field accepts the encoding by its name (RFC 9110, section 12.5.3). */
+function isAccepted({ headers }: FastifyRequest, encoding: string): boolean {
+  const fields = String(headers['accept-encoding'] ?? '').toLowerCase();
+  return fields.split(',').some((field) => {
+    const [name = '', weight = ''] = field.split(';');
+    return name.trim() === encoding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight);
   });
 }
 
@@ -77,14 +105,9 @@ function applyPageRules(scope: FastifyInstance): void {
     reply.header('referrer-policy', 'no-referrer');
     done(null, payload);
   });
-  // The error catalogue has no codes for conditions and ranges, and the files are small.
+  // The error catalogue has no code for failed conditions.
   scope.addHook('onRequest', (request, _reply, done) => {
-    for (const name of ['if-match', 'if-unmodified-since', 'range']) delete request.headers[name];
+    for (const name of ['if-match', 'if-unmodified-since']) delete request.headers[name];
     done();
-  });
-  const answerFailure = scope.errorHandler;
-  scope.setErrorHandler((error, request, reply) => {
-    const isMissing = error instanceof Error && 'statusCode' in error && error.statusCode !== 500;
-    answerFailure(isMissing ? new AppError(40400) : error, request, reply);
   });
 }

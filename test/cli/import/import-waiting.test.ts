@@ -3,11 +3,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
+import { launch, outcomeOf, PROGRAM, run } from '../../../testkit/processes/program.ts';
 import { withImport, wordsOf } from './importing.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 const ADDED = { status: 201 };
 const OVERLOADED = { error: 50300, message: 'The service is overloaded.' };
 

@@ -3,14 +3,11 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { run, withFolder } from '../../../testkit/processes/program.ts';
+import { PROGRAM, run, withFolder } from '../../../testkit/processes/program.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
 import { room, stopped, withImport, wordsOf } from './importing.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 
 /** The same three plants in several forms. */
 const forms: Readonly<Record<string, string>> = {

@@ -3,12 +3,9 @@ import { execFile } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { run, withFolder } from '../../../testkit/processes/program.ts';
+import { PROGRAM, run, withFolder } from '../../../testkit/processes/program.ts';
 import { dataOf } from '../../../testkit/processes/remote.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 
 /** Sources the script, and prints what bash would offer after the words, one line for each list. */
 const ASK = `source "$1"; shift

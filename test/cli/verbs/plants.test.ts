@@ -5,9 +5,8 @@ import { mkdir, symlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { run, withFolder } from '../../../testkit/processes/program.ts';
+import { PROGRAM, run, withFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
 import { type Reply, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { startCuttingProxy } from '../../../testkit/service/cutting-proxy.ts';
@@ -15,7 +14,6 @@ import { noTerminal, onTerminal } from '../on-terminal.ts';
 import { watch } from '../watch.ts';
 import { share, stock } from './stock.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 const MOST = '9223372036854775807';
 
 test('a plant is created, listed and deleted, with all digits of its id', async (t) => {

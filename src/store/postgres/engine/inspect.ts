@@ -46,7 +46,7 @@ export async function inspectDatabase({ read }: Pick<Database, 'read'>): Promise
 }
 
 function schemaOf(row: Row) {
-  const known = readMigrations(new URL('../migrations/', import.meta.url)).length;
+  const known = readMigrations('postgres').length;
   return { applied: Number(row.applied), known, isTooNew: Number(row.oldest_program) > known };
 }
 

@@ -16,7 +16,6 @@ import { LOCKS } from './locks.ts';
 import { withOwnClient } from './own-client.ts';
 import { statement } from './statement.ts';
 
-const FOLDER = new URL('../migrations/', import.meta.url);
 const OLDEST_SERVER = 15;
 export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';
 
@@ -43,7 +42,7 @@ export type MigrateOptions = {
  * @throws Error when the server is too old, the store too new, or a copy into it is unfinished
  */
 export async function migrate(database: Database, options: MigrateOptions): Promise<string[]> {
-  const known = readMigrations(FOLDER);
+  const known = readMigrations('postgres');
   return withOwnClient(database, 'migrate', async (client) => {
     await refuseServer(client);
     const names: string[] = [];

@@ -7,11 +7,9 @@ import {
   refuseChanged,
 } from '../../migrations.ts';
 
-const FOLDER = new URL('../migrations/', import.meta.url);
-
 /** Applies missing migrations in one transaction. Refuses a newer store, and one whose applied migrations differ. */
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
-  const known = readMigrations(FOLDER);
+  const known = readMigrations('sqlite');
   if (isCurrent(db, known)) return;
   refuseOtherProgram(db);
   before();
@@ -65,7 +63,7 @@ export type Schema = { applied: number; known: number };
  * Reads the schema without the write lock. Undefined for a database without a plant store.
  * @throws Error as `migrate` does for a newer store or changed migrations
  */
-export function schemaOf(db: DatabaseSync, known = readMigrations(FOLDER)): Schema | undefined {
+export function schemaOf(db: DatabaseSync, known = readMigrations('sqlite')): Schema | undefined {
   const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
   if (!table) return undefined;
   const applied = appliedMigrations(db);
