@@ -4,9 +4,9 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { storePath } from '../src/config/config.ts';
+import { PROGRAM } from '../testkit/processes/executable.ts';
 import { startCreates } from './backup/load.ts';
 import { violationsIn } from './backup/verify.ts';
 import { table } from './measure/report.ts';
@@ -21,7 +21,6 @@ import { filledStore } from './stores/fill.ts';
  */
 
 const USAGE = `Usage: node bench/backup.ts [--rounds 5] [--plants 1000000] [--clients 32] [--help]\n`;
-const PROGRAM = fileURLToPath(new URL('../bin/plant-store', import.meta.url));
 const MIB = 1024 * 1024;
 /** How long clients create plants before each backup, for comparison. */
 const BEFORE_MS = 3_000;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { fileURLToPath } from 'node:url';
+import { PROGRAM } from '../testkit/processes/executable.ts';
 import { askFor } from './load/client.ts';
 import { endedChildrenCpuSeconds } from './measure/proc.ts';
 import { type Figure, figureTable, isMet } from './measure/report.ts';
@@ -20,7 +20,6 @@ import { startService, TOKEN } from './servers/service.ts';
  */
 
 const ROWS = 100_000;
-const PROGRAM = fileURLToPath(new URL('../bin/plant-store', import.meta.url));
 
 /** CPU times are in microseconds per row. */
 type Round = { rate: number; service: number; importer: number; notes: string[] };

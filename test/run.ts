@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { builtProgram } from '../testkit/processes/built.ts';
+import { builtProgram } from '../testkit/processes/executable.ts';
 import { isQuick } from './quick.ts';
 import quietReporter from './reporter.ts';
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { PROGRAM } from '../../testkit/processes/executable.ts';
 import { createUserIn } from '../servers/postgres.ts';
 import type { Cluster } from './cluster.ts';
 import { type Checked, check } from './history/check.ts';
@@ -9,7 +9,6 @@ import { readHistory } from './history/history.ts';
 import { startWorkload } from './history/workload.ts';
 import { addresses } from './network.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 /** Requests per second. Half of a core would be a thousand; the databases, etcd and Patroni need most of two. */
 const RATE = 40;
 

@@ -2,6 +2,7 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { PROGRAM } from '../../testkit/processes/executable.ts';
 import { createDiskFaults, type DiskFaults } from '../faults/disk-faults.ts';
 import { TOKEN } from '../servers/service.ts';
 import { addresses, type Machine } from './network.ts';
@@ -153,10 +154,9 @@ const SCHEDULE = ['0s', ...Array.from({ length: 99 }, () => '500ms')].join();
 /** A replica whose clock is what `clockFile` says, such as `+3600`: seconds added. */
 export function service(replica: Replica, databaseUrl: string, clockFile: string, folder: string): Program {
   writeFileSync(clockFile, '+0');
-  const program = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
   return {
     machine: replica,
-    command: [process.execPath, program, 'serve'],
+    command: [process.execPath, PROGRAM, 'serve'],
     env: {
       DATABASE_URL: databaseUrl,
       ...(databaseUrl.includes(`:${PORTS.pgbouncer}/`) && { DATABASE_POOLER: 'transaction' }),

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { PROGRAM } from '../../testkit/processes/executable.ts';
 import type { Check } from '../crash/check.ts';
 import { ask } from '../load/client.ts';
 import { summary } from '../measure/report.ts';
@@ -119,8 +119,6 @@ async function throughPooler(server: PostgresServer, rounds: number): Promise<Fi
   await pooler.stop();
   return findings;
 }
-
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
 /** Runs a verb on the store; resolves with its output. */
 async function command(server: PostgresServer, ...args: string[]): Promise<string> {

@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { PROGRAM } from '../../testkit/processes/executable.ts';
 import { startPostgres } from '../../testkit/stores/postgres.ts';
 import { type Load, sendLoad } from '../load/load.ts';
 import type { Sample } from '../measure/compare.ts';
@@ -110,7 +111,6 @@ export async function runSql(
 }
 
 const FASTIFY_PG = fileURLToPath(new URL('../reference/fastify-pg.ts', import.meta.url));
-const PLANT_STORE = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
 /** Starts `reference/fastify-pg.ts` with a pool of this many connections. */
 export function startFastifyPg(
@@ -128,7 +128,7 @@ export function startFastifyPg(
 /** Creates a user on the command line while the service runs, and returns a token with every scope. */
 export function createUserIn(url: string, name: string): string {
   const run = (...args: string[]) =>
-    execFileSync(process.execPath, [PLANT_STORE, ...args], {
+    execFileSync(process.execPath, [PROGRAM, ...args], {
       env: { ...process.env, DATABASE_URL: url },
       stdio: ['ignore', 'pipe', 'inherit'],
       encoding: 'utf8',

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PROGRAM } from '../../testkit/processes/executable.ts';
 import { type Server, startServer } from './server.ts';
 import { SERVER_CORE } from './tools.ts';
 
@@ -82,7 +83,7 @@ export function createToken(dataDir: string, user: string): string {
 }
 
 function runBeside(dataDir: string, ...args: string[]): string {
-  return execFileSync(process.execPath, [fileOf('../../bin/plant-store'), ...args], {
+  return execFileSync(process.execPath, [PROGRAM, ...args], {
     env: { ...process.env, DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'ignore'],
     encoding: 'utf8',

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { storePath } from '../../src/config/config.ts';
+import { PROGRAM } from '../../testkit/processes/executable.ts';
 import { cpuSeconds, residentBytes } from '../measure/proc.ts';
 import { temporaryFolder } from '../servers/cleanup.ts';
 import { runSql, startDatabase } from '../servers/postgres.ts';
@@ -24,7 +24,6 @@ export type Subject = {
 };
 
 const MIB = 1024 * 1024;
-const PROGRAM = fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
 
 export function startSubject(store: 'sqlite' | 'postgres'): Promise<Subject> {
   const { path: folder } = temporaryFolder();

@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { shellWord } from '../../src/cli/terminal/terminal.ts';
-import { PROGRAM } from '../../testkit/processes/program.ts';
+import { PROGRAM } from '../../testkit/processes/executable.ts';
 
 /** Why no terminal is available; undefined when one is. */
 export function noTerminal(): string | undefined {

@@ -5,17 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { storePath } from '../../src/config/config.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-
-/**
- * The file of the program. `npm test` names one that runs the build, as the package does; a test file that runs without
- * it gets the sources.
- */
-export const PROGRAM =
-  process.env.TEST_PROGRAM ?? fileURLToPath(new URL('../../bin/plant-store', import.meta.url));
+import { PROGRAM } from './executable.ts';
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 

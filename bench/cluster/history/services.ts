@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { PROGRAM } from '../../../testkit/processes/executable.ts';
 import { makeServer, NO_FSYNC } from '../../postgres/servers/servers.ts';
 import { temporaryFolder } from '../../servers/cleanup.ts';
 import type { Server } from '../../servers/server.ts';
@@ -47,8 +47,6 @@ export async function startServices(store: 'sqlite' | 'postgres'): Promise<Servi
     },
   };
 }
-
-const PROGRAM = fileURLToPath(new URL('../../../bin/plant-store', import.meta.url));
 
 /** Runs a verb beside the service; resolves with its output. */
 async function command(env: Record<string, string>, ...args: string[]): Promise<string> {

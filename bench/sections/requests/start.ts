@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { builtProgram } from '../../../testkit/processes/built.ts';
+import { builtProgram } from '../../../testkit/processes/executable.ts';
 import { ask } from '../../load/client.ts';
 import { residentBytes } from '../../measure/proc.ts';
 import type { Figure, Report } from '../../measure/report.ts';

@@ -3,7 +3,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { launch, outcomeOf, PROGRAM, run } from '../../../testkit/processes/program.ts';
+import { PROGRAM } from '../../../testkit/processes/executable.ts';
+import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
 import { withImport, wordsOf } from './importing.ts';
 
 const ADDED = { status: 201 };

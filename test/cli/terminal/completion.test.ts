@@ -4,7 +4,8 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { PROGRAM, run, withFolder } from '../../../testkit/processes/program.ts';
+import { PROGRAM } from '../../../testkit/processes/executable.ts';
+import { run, withFolder } from '../../../testkit/processes/program.ts';
 import { dataOf } from '../../../testkit/processes/remote.ts';
 
 /** Sources the script, and prints what bash would offer after the words, one line for each list. */

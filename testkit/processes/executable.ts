@@ -3,6 +3,12 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
+/**
+ * The file of the program. `npm test` names one that runs the build, as the package does; a test file that runs without
+ * it gets the sources.
+ */
+export const PROGRAM = process.env.TEST_PROGRAM ?? join(ROOT, 'bin', 'plant-store');
+
 /** Makes a folder whose `bin/plant-store` runs the build, as the package does: without sources to run instead. */
 export function builtProgram(): string {
   const folder = join(ROOT, 'node_modules', '.cache', 'program');
