@@ -335,7 +335,7 @@ describe('lanes of several replicas', () => {
         const off = Number(headers['webhook-timestamp']) * 1000 - at;
         assert.ok(Math.abs(off) < 5_000, `signed ${off} ms off`);
       }
-      await pause(1_500);
+      await Promise.all([ahead.delivery.stop(), behind.delivery.stop()]);
       assert.equal(receiver.received.length, 160);
     });
 
@@ -365,21 +365,19 @@ describe('lanes of several replicas', () => {
         }
       }
       const creating = createAll();
-      await pause(500);
-      await delivering();
+      await receiver.receive(400);
+      const other = await delivering();
       const shares = () =>
         sql(`SELECT count(*)::int AS lanes FROM lanes l JOIN replicas r ON r.id = l.replica GROUP BY r.id`);
       const sizes = await until(async () => {
         const { rows } = await shares();
         return rows.length === 2 ? rows.map(({ lanes: size }) => size) : undefined;
       });
-      await pause(2_000);
+      await receiver.receive(made + 800);
       stopped.abort();
       await creating;
-      const received = await until(() =>
-        receiver.received.length >= made ? [...receiver.received] : undefined,
-      );
-      await pause(1_500);
+      const received = await receiver.receive(made);
+      await Promise.all([one.delivery.stop(), other.delivery.stop()]);
       assert.equal(receiver.received.length, made, 'some were sent twice');
       assert.equal(new Set(eventsIn(received)).size, made);
       assert.ok(Math.min(...sizes) >= 1);
