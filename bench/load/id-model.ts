@@ -2,8 +2,8 @@ import { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Check } from '../crash/check.ts';
 import type { Stored } from '../crash/stored.ts';
+import { type BreakingProxy, startBreakingProxy } from './breaking-proxy.ts';
 import { type Answer, ask, type RequestOptions } from './client.ts';
-import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 
 /**
  * Clients that create plants, with and without ids, and delete them, over breaking connections, and a model of the
@@ -50,7 +50,7 @@ const PAUSE_MS = 5;
 
 /** Resolves when each request is answered or given up. */
 export async function playIds({ urls, clients, requests, random }: IdLoad): Promise<IdModel> {
-  const proxies = await Promise.all(urls.map((url) => startCuttingProxy(Number(new URL(url).port), random)));
+  const proxies = await Promise.all(urls.map((url) => startBreakingProxy(Number(new URL(url).port), random)));
   const agent = new Agent({ keepAlive: true });
   const once = new Agent();
   const model: IdModel = {
@@ -153,7 +153,7 @@ export async function playIds({ urls, clients, requests, random }: IdLoad): Prom
   }
   await Promise.all(Array.from({ length: clients }, run));
   agent.destroy();
-  await Promise.all(proxies.map((proxy: CuttingProxy) => proxy.stop()));
+  await Promise.all(proxies.map((proxy: BreakingProxy) => proxy.stop()));
   return model;
 }
 

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom } from '../../../testkit/random/seeded.ts';
-import { type CuttingProxy, startCuttingProxy } from '../../load/cutting-proxy.ts';
+import { type BreakingProxy, startBreakingProxy } from '../../load/breaking-proxy.ts';
 import { countOf, isReplay, putInTheWay, violationsOf } from '../../load/keyed-checks.ts';
 import { type KeyedCreate, keyedCreate, sendUntilAnswered } from '../../load/keyed-creates.ts';
 import type { Report } from '../../measure/report.ts';
@@ -60,7 +60,7 @@ async function throughCuts(
 ): Promise<Outcome> {
   const random = seededRandom(SEED);
   const service = await startEmpty(bench, name);
-  const proxy = await startCuttingProxy(Number(new URL(service.url).port), random);
+  const proxy = await startBreakingProxy(Number(new URL(service.url).port), random);
   const creates = Array.from({ length: count }, (_, i) => keyedCreate(i + 1));
   // For a single create, each client sends its share.
   const shares = count === 1 ? Array.from({ length: CLIENTS }, () => creates).flat() : creates;
@@ -123,7 +123,7 @@ function noteOf(creates: KeyedCreate[]): string {
   ].join(', ');
 }
 
-function asText({ counts }: CuttingProxy): string {
+function asText({ counts }: BreakingProxy): string {
   const { door, request, sent, answer, whole } = counts;
   return [
     `${door} were reset at the door, ${request} cut in the request, ${sent} behind it`,

@@ -1,6 +1,6 @@
 import type { Delivery } from '../../../packages/client/src/client.ts';
 
-/** The body that the service sends. Ids over 2^53 keep every digit. */
+/** The body, as `plantJson` of the service writes it, which the console cannot import. Ids over 2^53 keep every digit. */
 export function bodyOf({ plant: { id, name, tag } }: Pick<Delivery, 'plant'>): string {
   return `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`;
 }

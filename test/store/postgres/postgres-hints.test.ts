@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
-import type { Announced, Lane } from '../../../src/store/postgres/replicas/announced.ts';
+import type { Announced, DueLane } from '../../../src/store/postgres/replicas/announced.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type Given, given } from '../../../testkit/stores/given.ts';
@@ -132,7 +132,7 @@ describe('hints', () => {
 });
 
 /** Notifications that would break statements that contained them, and invalid ones. */
-function forgeriesOf(lane: Lane): string[] {
+function forgeriesOf(lane: DueLane): string[] {
   return [
     '',
     'plants',

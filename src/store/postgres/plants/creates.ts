@@ -224,6 +224,7 @@ const MADE = `chosen AS (
       ORDER BY owner, id
     )`;
 
+/** Only this statement knows the id that it assigns: the location of a plant is completed here. */
 const KEPT = `kept AS (
       INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
       SELECT caller, request, fingerprint, status,

@@ -1,7 +1,7 @@
 /** What the dispatcher and streams of this replica, and other replicas, must learn from a transaction. */
 export type Announced = {
   /** Webhooks with deliveries due at `due` or later; undefined for unknown. */
-  lanes: Lane[];
+  lanes: DueLane[];
   /** The owners of new events. */
   owners: number[];
   /** Webhooks that were deleted, disabled, enabled, or got another URL. */
@@ -10,7 +10,8 @@ export type Announced = {
   access: boolean;
 };
 
-export type Lane = {
+/** A webhook with deliveries that are due. */
+export type DueLane = {
   subscriber: number;
   webhook: string;
   due: number | undefined;

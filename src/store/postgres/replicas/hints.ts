@@ -5,7 +5,7 @@ import type { Log } from '../../../runtime.ts';
 import type { Database } from '../engine/database.ts';
 import type { TimedQuery } from '../engine/primary.ts';
 import { statement } from '../engine/statement.ts';
-import { type Announced, type Lane, nothingAnnounced } from './announced.ts';
+import { type Announced, type DueLane, nothingAnnounced } from './announced.ts';
 
 export type HintsOptions = {
   database: Database;
@@ -69,7 +69,7 @@ function isEmpty({ lanes, owners, changed, access }: Announced): boolean {
 }
 
 function compact({ lanes, owners, changed, access }: Announced): Announced {
-  const first = new Map<string, Lane>();
+  const first = new Map<string, DueLane>();
   for (const lane of lanes) {
     const known = first.get(lane.webhook);
     const isFirst = !known || (known.due ?? 0) > (lane.due ?? 0);
@@ -182,7 +182,7 @@ function parse(payload: string): Message | undefined {
     return [
       sender,
       {
-        lanes: lanes.filter(isLane),
+        lanes: lanes.filter(isDueLane),
         owners: owners.filter(isWhole),
         changed: changed.filter(isId),
         access: access === true,
@@ -202,7 +202,7 @@ function isId(value: unknown): value is string {
   return typeof value === 'string' && /^\w+$/.test(value);
 }
 
-function isLane(lane: unknown): lane is Lane {
+function isDueLane(lane: unknown): lane is DueLane {
   return (
     typeof lane === 'object' &&
     lane !== null &&

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { database as limits } from '../../../limits.ts';
-import type { Announced, Lane } from './announced.ts';
+import type { Announced, DueLane } from './announced.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { createHints, type HintsOptions } from './hints.ts';
 
@@ -17,7 +17,7 @@ export type News = ReturnType<typeof createNews>;
 export function createNews(options: NewsOptions) {
   const { heartbeat, unsettled } = options;
   const listeners = {
-    work: [] as ((lanes: readonly Lane[]) => void)[],
+    work: [] as ((lanes: readonly DueLane[]) => void)[],
     events: [] as ((owners: readonly number[]) => void)[],
     change: [] as ((webhook: string) => void)[],
   };
@@ -75,7 +75,7 @@ export function createNews(options: NewsOptions) {
       hints.send(announced);
       await tell(announced);
     },
-    onWork: (listener: (lanes: readonly Lane[]) => void) => void listeners.work.push(listener),
+    onWork: (listener: (lanes: readonly DueLane[]) => void) => void listeners.work.push(listener),
     onEvents: (listener: (owners: readonly number[]) => void) => void listeners.events.push(listener),
     onChange: (listener: (webhook: string) => void) => void listeners.change.push(listener),
     async close(): Promise<void> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 /** A TCP proxy in this process that randomly breaks most connections. */
-export type CuttingProxy = {
+export type BreakingProxy = {
   /** Without a trailing slash. */
   url: string;
   /** How many connections had each fate. */
@@ -26,7 +26,7 @@ const fates = (Object.keys(OF_TEN) as Fate[]).flatMap((fate) => Array<Fate>(OF_T
 const LONGEST_STALL_MS = 100;
 
 /** Proxies a loopback port, which need not always listen. `random` returns numbers from 0 to 1. */
-export async function startCuttingProxy(port: number, random: () => number): Promise<CuttingProxy> {
+export async function startBreakingProxy(port: number, random: () => number): Promise<BreakingProxy> {
   const counts: Record<Fate, number> = { door: 0, request: 0, sent: 0, answer: 0, whole: 0 };
   const proxy = createServer({ noDelay: true }, (client) => {
     const fate = fates[Math.floor(random() * fates.length)] ?? 'whole';
