@@ -55,7 +55,7 @@ test('the overview shows activity and what needs attention, in numbers and chart
     await hour.blur();
     await hour.hover({ position: { x: 1, y: 5 } });
     assert.match(await value.innerText(), /Plants: 0$/);
-    assert.deepEqual(await page.locator('.chart-scale').first().innerText(), '10\n5\n0');
+    assert.deepEqual(await page.locator('.chart-scale').first().innerText(), '6\n3\n0');
     await inspect(page, 'overview');
 
     await page.getByText('Show as a table').first().press('Enter');

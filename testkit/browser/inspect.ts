@@ -59,7 +59,16 @@ async function assertFits(page: Page, name: string): Promise<void> {
     assert.ok(!isTooWide, `${name}: something is cut off at the side of the dialog at ${width}`);
   }
   assert.deepEqual(await page.evaluate(SPLIT_WORDS), [], `${name} splits words at ${width}`);
+  assert.deepEqual(await page.evaluate(COVERED_CELLS), [], `${name} has text over another cell at ${width}`);
 }
+
+/** Script for the page: the texts of tables that are wider than their cell. */
+const COVERED_CELLS = `[...document.querySelectorAll('table.table :is(th, td):not(:has(.hidden))')].flatMap((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  const { right } = cell.getBoundingClientRect();
+  return [...range.getClientRects()].some((part) => part.right > right + 1) ? [cell.textContent] : [];
+})`;
 
 /** Script for the page: the words of tables that stand on two lines. Longer ones may have to. */
 const SPLIT_WORDS = `[...document.querySelectorAll('table.table :is(th, td)')].flatMap((cell) => {

@@ -160,8 +160,9 @@ function sumOf({ values }: Bar): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-/** The round number at the top of the scale: 2, 4 or 10 with zeros, so that half of it is whole, too. */
+/** The round number at the top of the scale: one even digit and zeros, or a power of ten, so that half of it is whole. */
 function ceilingOf(value: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
-  return ([2, 4].find((step) => step * power >= value) ?? 10) * power;
+  const most = Math.max(1, value);
+  const step = 2 * 10 ** Math.max(0, Math.ceil(Math.log10(most)) - 1);
+  return Math.ceil(most / step) * step;
 }
