@@ -158,7 +158,7 @@ test('the content of a deleted log is saved before the service ends', async (t) 
 
 test('a checkpoint and a vacuum by another program are not mistaken for a cut', async (t) => {
   const { server, sent, path, place } = await served(t);
-  const db = new DatabaseSync(path);
+  const db = new DatabaseSync(path, { timeout: 5_000 });
   db.exec(`CREATE TABLE large AS SELECT randomblob(1000000) AS bytes`);
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   await create(server, sent, FIRST - 21);

@@ -1,4 +1,5 @@
 import type { Operation } from '../../testkit/contract/document.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
 import type { Client } from './client.ts';
 import { draftOf, withJson } from './draft.ts';
 import { type Answered, clientOf, type Ground, newTokens, type Tokens } from './ground.ts';
@@ -79,13 +80,17 @@ async function furnish(ground: Ground, client: Client, token: string) {
   await ask('PATCH', `/webhooks/${held}`, { enabled: false });
   for (const id of PLANTS) await ask('POST', '/plants', `{"name":"Plant ${id}","id":${id},"tag":"t"}`);
   const last = await webhook();
-  const feed = JSON.parse((await ask('GET', '/events')).text);
+  // On PostgreSQL an event waits for all transactions that began before it.
+  const feed = await eventually('event of each plant', async () => {
+    const { events } = JSON.parse((await ask('GET', '/events')).text);
+    return events.length === PLANTS.length ? events : undefined;
+  });
   const firstTwo = JSON.parse((await ask('GET', '/events?limit=2')).text);
   const tokens: { id: string }[] = JSON.parse((await ask('GET', '/tokens')).text);
   return {
     webhooks: [held, open, last],
     tokenIds: tokens.map(({ id }) => id),
-    events: feed.events.map(({ id }: { id: string }) => id),
+    events: feed.map(({ id }: { id: string }) => id),
     cursors: {
       plants: cursorIn(await ask('GET', '/plants?limit=2')),
       deliveries: cursorIn(await ask('GET', `/webhooks/${held}/deliveries?limit=2`)),

@@ -34,11 +34,14 @@ export async function makePlace(t: TestContext): Promise<Place> {
   return placeIn(folder, servers);
 }
 
+/** How long the running service may hold the store's lock. */
+const LOCKED_MS = 5_000;
+
 function placeIn(folder: string, servers: Server[]): Place {
   const dataDir = join(folder, 'data');
 
   function withStore<T>(readOnly: boolean, work: (db: DatabaseSync) => T): T {
-    const db = new DatabaseSync(storePath(dataDir), { readOnly });
+    const db = new DatabaseSync(storePath(dataDir), { readOnly, timeout: LOCKED_MS });
     try {
       return work(db);
     } finally {
