@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { createUserIn } from '../servers/postgres.ts';
 import { type Cluster, startCluster } from './cluster.ts';
@@ -33,7 +34,8 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE);
     return 2;
   }
-  say(`starting the cluster; logs are in ${folder}, kept with --logs or after a failure`);
+  const version = execFileSync('patroni', ['--version'], { encoding: 'utf8' }).trim();
+  say(`starting the cluster with ${version}; logs are in ${folder}, kept with --logs or after a failure`);
   const cluster = await startCluster(folder, values.hosts);
   await cluster.untilWhole();
   say('the cluster runs');

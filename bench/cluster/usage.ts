@@ -11,5 +11,7 @@ export const USAGE = `Usage: node bench/cluster.ts [--seeds N] [--seed N] [--sec
   --hosts    the second replica's DATABASE_URL names the three servers, instead of HAProxy
   --logs     keep the logs of all programs
 
+Patroni is the first on the PATH. Before 3.0.3 it may lose acknowledged writes after 'stop Patroni on the primary'.
+
 Faults: ${Object.keys(kinds).join(', ')}
 `;
