@@ -34,7 +34,7 @@ export function emptyProgram(): Command {
   const position = process.env.npm_command === 'exec' ? 'afterAll' : 'after';
   program.addHelpText(position, '\nIn a checkout of the project, run: bin/plant-store');
   return program.hook('preAction', () => {
-    if (program.opts<{ quiet?: true }>().quiet) beQuiet();
+    beQuiet(program.opts<{ quiet?: true }>().quiet === true);
   });
 }
 

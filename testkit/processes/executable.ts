@@ -9,6 +9,11 @@ const ROOT = join(import.meta.dirname, '..', '..');
  */
 export const PROGRAM = process.env.TEST_PROGRAM ?? join(ROOT, 'bin', 'plant-store');
 
+/** The module that `PROGRAM` loads. */
+export const MAIN = process.env.TEST_PROGRAM
+  ? join(PROGRAM, '..', '..', 'build', 'lib', 'main.js')
+  : join(ROOT, 'src', 'cli', 'main.ts');
+
 /** Makes a folder whose `bin/plant-store` runs the build, as the package does: without sources to run instead. */
 export function builtProgram(): string {
   const folder = join(ROOT, 'node_modules', '.cache', 'program');

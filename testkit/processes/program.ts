@@ -9,12 +9,22 @@ import { storePath } from '../../src/config/config.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { PROGRAM } from './executable.ts';
+import { runInThread } from './verb-threads.ts';
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
-/** Runs the real program to its end, without a home folder, a terminal or this process's environment. */
+/** Verbs that neither serve nor work on the files of a store, which SQLite locks for a whole process. */
+const THREADED = new Set(
+  'plant webhook delivery event status whoami login logout openapi version user token share'.split(' '),
+);
+
+/**
+ * Runs the program to its end, without a home folder, a terminal or this process's environment: in a process of its
+ * own, or in a thread of this one if nobody can tell the difference.
+ */
 export async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
-  return outcomeOf(launch(args, env));
+  if (!THREADED.has(args[0] ?? '')) return outcomeOf(launch(args, env));
+  return { signal: null, ...(await runInThread({ args, env: { PATH: process.env.PATH ?? '', ...env } })) };
 }
 
 /**

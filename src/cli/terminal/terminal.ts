@@ -66,9 +66,9 @@ export function writeCsv(text: string): Promise<void> {
 /** Set by `--quiet`. Global, like standard error. */
 let quiet = false;
 
-/** From now on, print only failures and what cannot be learnt later. */
-export function beQuiet(): void {
-  quiet = true;
+/** Whether to print only failures and what cannot be learnt later. */
+export function beQuiet(wanted: boolean): void {
+  quiet = wanted;
 }
 
 export function isQuiet(): boolean {
