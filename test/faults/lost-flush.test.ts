@@ -5,7 +5,7 @@ import { createDiskFaults, type DiskFaults, whyNoFaults } from '../../bench/faul
 import { storePath } from '../../src/config/config.ts';
 import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
-import { type Outcome, run } from '../../testkit/processes/program.ts';
+import { launch, type Outcome, outcomeOf } from '../../testkit/processes/program.ts';
 
 /**
  * After a failed flush a kernel treats the pages as clean, and a power failure loses them. Simulating that needs a
@@ -69,7 +69,7 @@ async function killedStore(t: TestContext) {
 }
 
 function userList({ dataDir }: Place, faults: DiskFaults): Promise<Outcome> {
-  return run(['user', 'list', '--data-dir', dataDir], faults.env(dataDir));
+  return outcomeOf(launch(['user', 'list', '--data-dir', dataDir], faults.env(dataDir)));
 }
 
 function failedAtLog({ code, stderr }: Outcome, { dataDir }: Place): void {
