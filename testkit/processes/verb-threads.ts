@@ -11,8 +11,7 @@ const idle: Worker[] = [];
  * tenth of that.
  */
 export async function runInThread(call: VerbCall): Promise<VerbEnd> {
-  const thread =
-    idle.pop() ?? new Worker(new URL('verb-thread.ts', import.meta.url), { workerData: { main: MAIN } });
+  const thread = idle.pop() ?? startThread();
   thread.ref();
   thread.postMessage(call);
   // Rejects when the verb throws what the program does not handle.
@@ -20,4 +19,10 @@ export async function runInThread(call: VerbCall): Promise<VerbEnd> {
   thread.unref();
   idle.push(thread);
   return end;
+}
+
+/** What a thread writes outside a verb is not passed on: each such thread would add listeners to this process's output. */
+function startThread(): Worker {
+  const file = new URL('verb-thread.ts', import.meta.url);
+  return new Worker(file, { workerData: { main: MAIN }, stdout: true, stderr: true });
 }
