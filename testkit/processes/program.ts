@@ -13,14 +13,17 @@ import { runInThread } from './verb-threads.ts';
 
 export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
-/** Verbs that neither serve nor work on the files of a store, which SQLite locks for a whole process. */
+/**
+ * Verbs that serve nobody and leave a store's files to SQLite, as `beside` does in this process. The others copy,
+ * replace or lock such files, or start a service.
+ */
 const THREADED = new Set(
   'plant webhook delivery event status whoami login logout openapi version user token share'.split(' '),
 );
 
 /**
- * Runs the program to its end, without a home folder, a terminal or this process's environment: in a process of its
- * own, or in a thread of this one if nobody can tell the difference.
+ * Runs the program to its end, without a home folder, a terminal or this process's environment: most verbs in a thread
+ * of this process, the others in a process. Use `launch` for a verb that must have a process.
  */
 export async function run(args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   if (!THREADED.has(args[0] ?? '')) return outcomeOf(launch(args, env));

@@ -7,8 +7,8 @@ import type { VerbCall, VerbEnd } from './verb-thread.ts';
 const idle: Worker[] = [];
 
 /**
- * Runs a verb to its end in a thread that has loaded the program: starting a program takes 0.1 s of CPU, most verbs a
- * tenth of that.
+ * Runs a verb to its end in a thread that has loaded the program: starting a process takes 0.1 s of CPU, most verbs a
+ * few milliseconds.
  */
 export async function runInThread(call: VerbCall): Promise<VerbEnd> {
   const thread = idle.pop() ?? startThread();
