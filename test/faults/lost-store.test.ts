@@ -147,14 +147,19 @@ for (const { name, act, says } of ways) {
   }
 }
 
-test('the content of a deleted log is saved before the service ends', async (t) => {
-  const { place, server, sent, path } = await served(t);
-  await rm(`${path}-wal`);
-  const { code, stderr } = await server.ended;
-  assert.equal(code, 1);
-  assert.match(stderr, /plant-store\.db-wal was deleted.*Nothing is lost/);
-  await checkListed(await place.serve(), sent);
-});
+for (const isIdle of [true, false]) {
+  const when = isIdle ? 'while nothing is written' : 'under load';
+  test(`the content of a log that is deleted ${when} is saved before the service ends`, async (t) => {
+    const { place, server, sent, path } = await served(t);
+    const creating = isIdle ? undefined : createUntilFailed(server, sent);
+    await rm(`${path}-wal`);
+    await creating;
+    const { code, stderr } = await server.ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /plant-store\.db-wal was deleted.*Nothing is lost/);
+    await checkListed(await place.serve(), sent);
+  });
+}
 
 test('a checkpoint and a vacuum by another program are not mistaken for a cut', async (t) => {
   const { server, sent, path, place } = await served(t);

@@ -181,6 +181,8 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
 
 function saveLog(db: DatabaseSync): boolean {
   try {
+    // SQLite checkpoints only outside a transaction, and requests in progress may share a snapshot.
+    if (db.isTransaction) db.exec('ROLLBACK');
     const { busy, log, checkpointed } = db.prepare('PRAGMA wal_checkpoint(FULL)').get() ?? {};
     return busy === 0 && log === checkpointed;
   } catch {

@@ -2,13 +2,13 @@ import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writes } from '../../../limits.ts';
 import { openConnection, refuseLostDatabase } from '../engine/connection.ts';
-import { hasSizeRecord, refuseCutStore, removeSizeRecord } from '../engine/size-record.ts';
+import { hasSizeRecord, refuseCutStore } from '../engine/size-record.ts';
 import { flushFolder } from './durable-files.ts';
 import { fileSize } from './file-size.ts';
 
 /**
  * Prepares a store for writing that a server may have left uncleanly. Call it under the server lock, before this
- * process opens the store.
+ * process opens the store. Returns whether the last server stopped uncleanly; only the next server forgets that.
  * @throws Error when a part of the store is missing; errors of `makeLogDurable`
  */
 export function recoverStore(path: string): boolean {
@@ -17,7 +17,6 @@ export function recoverStore(path: string): boolean {
   refuseCutStore(path);
   if (fileSize(`${path}-wal`) > 0) hearOfLostFlush(path);
   makeLogDurable(path);
-  removeSizeRecord(path);
   return wasKilled;
 }
 
