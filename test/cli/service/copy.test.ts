@@ -91,7 +91,15 @@ test('waiting deliveries of a copied store are sent with its secrets', async (t)
     );
     await lanes.close();
     await before.close();
+    const db = new DatabaseSync(storePath(folder));
+    db.exec('UPDATE deliveries SET asked = 1, suspicions = 2 WHERE attempts = 0');
+    db.close();
     assert.equal((await copyFrom(folder, url)).code, 0);
+    const { rows } = await administer(url, 'SELECT asked, suspicions FROM deliveries ORDER BY attempts');
+    assert.deepEqual(rows, [
+      { asked: true, suspicions: 2 },
+      { asked: false, suspicions: 0 },
+    ]);
 
     const after = await openDatabaseStore(url);
     const copied = await lanesOf(after);

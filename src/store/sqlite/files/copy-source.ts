@@ -84,8 +84,13 @@ const origins: Readonly<Record<string, Origin>> = {
   },
   removed_events: { columns: 'owner tx event', differing: { tx: '0' }, key: 'owner' },
   deliveries: {
-    columns: 'subscriber webhook event owner state attempts step due leased fence reason',
-    differing: { subscriber: SUBSCRIBER, leased: asBoolean('0'), fence: 't.generation' },
+    columns: 'subscriber webhook event owner state attempts step due leased fence reason asked suspicions',
+    differing: {
+      subscriber: SUBSCRIBER,
+      leased: asBoolean('0'),
+      fence: 't.generation',
+      asked: asBoolean('t.asked'),
+    },
     key: 'webhook, event',
   },
   attempts: {

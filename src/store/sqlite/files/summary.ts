@@ -24,6 +24,8 @@ export type StoreSummary = {
 export function readSummary(path: string): StoreSummary {
   const db = openConnection(path, { readOnly: true });
   try {
+    // First: the rest would complain of missing tables.
+    const schema = storeSchema(db);
     const newest = db
       .prepare(
         `SELECT max((SELECT created_at FROM events WHERE owner = users.id ORDER BY id DESC LIMIT 1)) AS at
@@ -39,7 +41,7 @@ export function readSummary(path: string): StoreSummary {
       )
       .all();
     return {
-      schema: storeSchema(db),
+      schema,
       bytes: fileSize(path),
       logBytes: fileSize(`${path}-wal`),
       newestEventAt: typeof newest === 'number' ? newest : undefined,
