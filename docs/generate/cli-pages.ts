@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 
 const INTRODUCTION = `# Command line
 
-In the project's folder, run \`bin/plant-store\`. [Use the command line](../how-to/use-the-command-line.md) is a tour; this is
-the complete reference, with a page for each command.
+In a checkout of the project, first run \`export PATH="$PWD/bin:$PATH"\` in its folder. [Use the command
+line](../how-to/use-the-command-line.md) is a tour; this is the complete reference, with a page for each command.
 
 - \`serve\`, \`user\`, \`token\`, \`share\`, \`backup\` and \`doctor\` work on the store, even while servers run on it;
   \`restore\` requires that none runs. The store is in the data folder or, with \`DATABASE_URL\`, in a PostgreSQL database,

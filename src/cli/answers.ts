@@ -34,7 +34,7 @@ const SCHEMAS: readonly (readonly [request: RegExp, schema: Schema])[] = [
   [/^(?:GET|PATCH) webhooks\/[^/]+$/, WebhookView],
   [/\/rotate-secret$/, RotatedSecret],
   [/\/replay$/, objectOf({ count: { type: 'integer' } })],
-  [/\/deliveries$/, listOf(DeliveryView)],
+  [/^GET deliveries$/, listOf(DeliveryView)],
   [/^GET .*\/deliveries\/[^/]+$/, DeliveryWithHistory],
   [/\/(?:test|redeliver)$/, DeliveryView],
   [/^GET events$/, objectOf({ events: listOf(EventView), cursor: text })],

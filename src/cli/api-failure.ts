@@ -1,5 +1,6 @@
 import { refused as refusedAt } from '../../packages/client/src/answers.ts';
 import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
+import { mayBeDone } from '../../packages/client/src/retries.ts';
 import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
 
@@ -69,6 +70,7 @@ const noConnection: Readonly<Record<string, (api: Api) => string>> = {
 /** Network trouble that may pass, unlike a wrong certificate. */
 const TEMPORARY =
   /^(?:E(?:TIMEDOUT|HOSTUNREACH|NETUNREACH|NETDOWN|CONNABORTED)|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
+const TOO_LATE = /^(?:ETIMEDOUT|UND_ERR_\w+_TIMEOUT)$/;
 const BROKEN_OFF = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/;
 
 /** Whether no service answered at all. Only a service that answered before is worth waiting for. */
@@ -82,9 +84,11 @@ function silence(cause: unknown, { api, method = 'GET', deadlineMs }: Asked): st
   const code = codeOf(cause);
   const known = noConnection[code]?.(api);
   if (known !== undefined) return known;
-  const doubt = method === 'GET' ? '' : ' It may or may not have been carried out.';
+  const isDoubtful = method !== 'GET' && mayBeDone({ error: undefined, cause });
+  const doubt = isDoubtful ? ' It may or may not have been carried out.' : '';
   const reason = BROKEN_OFF.test(code) ? 'the connection broke' : code;
-  const why = cause === undefined ? ` within ${deadlineMs / 1000} s` : `: ${reason}`;
+  const late = cause === undefined ? `within ${deadlineMs / 1000} s` : 'in time';
+  const why = cause === undefined || TOO_LATE.test(code) ? ` ${late}` : `: ${reason}`;
   return `No complete answer from ${api.url}${why}.${doubt}`;
 }
 

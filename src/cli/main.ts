@@ -6,7 +6,7 @@ import { meantArgs } from './unknown-verb.ts';
 import { define, examplesFirst, type Verb, type Verbs } from './verb.ts';
 
 /** Loads a verb only when it is needed: `token list` needs no web server. */
-type Load = () => Promise<{ verb: Verb } | { verbs: Verbs; examples: readonly string[] }>;
+type Load = () => Promise<{ verb: Verb } | { verbs: Verbs }>;
 
 type Group = Readonly<Record<string, readonly [description: string, load: Load]>>;
 
@@ -84,7 +84,9 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     const loaded = await load();
     if ('verb' in loaded) define(command, loaded.verb);
     else {
-      command.configureHelp(examplesFirst(...loaded.examples));
+      command.configureHelp(
+        examplesFirst(...Object.values(loaded.verbs).map(({ examples: [first] }) => first)),
+      );
       for (const [below, verb] of Object.entries(loaded.verbs)) define(command.command(below), verb);
     }
   }

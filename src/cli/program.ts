@@ -16,7 +16,7 @@ export function emptyProgram(): Command {
     .exitOverride()
     .configureOutput({
       writeOut: (text) => print(...linesOf(wrapped(text))),
-      writeErr: (text) => insist(...linesOf(text)),
+      writeErr: (text) => insist(...linesOf(text.replaceAll(SECRET, '$1…'))),
     })
     .configureHelp(
       examplesFirst(
@@ -30,13 +30,17 @@ export function emptyProgram(): Command {
         'token create --help',
       ),
     );
-  // The examples omit npx, so say under every verb that a checkout needs it.
-  const position = process.env.npm_command === 'exec' ? 'afterAll' : 'after';
-  program.addHelpText(position, '\nIn a checkout of the project, run: bin/plant-store');
+  program.addHelpText(
+    'after',
+    '\nIn a checkout of the project, run this first: export PATH="$PWD/bin:$PATH"',
+  );
   return program.hook('preAction', () => {
     beQuiet(program.opts<{ quiet?: true }>().quiet === true);
   });
 }
+
+/** A token or a signing secret: Commander repeats what is in the wrong place. */
+const SECRET = /\b(pst_|whsec_|eyJ)[^\s'",]+/g;
 
 /** Commander ends each text with a line feed. */
 function linesOf(text: string): string[] {

@@ -8,8 +8,8 @@ export type Verb = {
   description?: string;
   arguments?: readonly Argument[];
   options?: readonly Option[];
-  /** Without the program's name. */
-  examples: readonly string[];
+  /** Without the program's name. The help of its group shows the first one. */
+  examples: readonly [string, ...string[]];
   notes?: string;
   /** Whether it talks, or can talk, to a running service, and so accepts `--url`, `--token` and `--profile`. */
   isRemote?: true;
@@ -101,7 +101,7 @@ export function settingOption(name: SettingName): Option {
   return option(
     flag,
     `${description} (${env}${otherwise})`,
-    flag.endsWith('<folder>') ? parseFile : undefined,
+    /<(?:file|folder)>$/.test(flag) ? parseFile : undefined,
     choices && { choices },
   );
 }

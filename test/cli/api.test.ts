@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { type TestContext, test } from 'node:test';
 import { connect } from '../../src/cli/api.ts';
+import { unanswered } from '../../src/cli/api-failure.ts';
 import { type Outcome, run } from '../../testkit/processes/program.ts';
 import { failureOf, startRemote } from '../../testkit/processes/remote.ts';
+import { selfSigned } from '../../testkit/sockets/certificate.ts';
 
 const TOKEN = 'pst_anything';
 
@@ -113,6 +116,22 @@ for (const { what, answer, says } of strange) {
   });
 }
 
+for (const args of [
+  ['delivery', 'list'],
+  ['event', 'list'],
+  ['plant', 'list'],
+  ['token', 'list', '--own'],
+  ['webhook', 'list'],
+]) {
+  test(`an object without members instead of a list is a failure in one line: ${args.join(' ')}`, async (t) => {
+    const url = await startStranger(t, (_, response) => response.end('{}'));
+    assert.match(
+      failureOf(await run(args, { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN })),
+      /does not understand the answer\. (?:It|Its "events") is not an array\.$/,
+    );
+  });
+}
+
 test('a redirect does not take the token elsewhere', async (t) => {
   let asked = 0;
   const other = await startStranger(t, (_, response) => {
@@ -134,6 +153,34 @@ test('a missing answer is given up, with a warning that a change may have been m
     message: `No complete answer from ${url} within 0.05 s. It may or may not have been carried out.`,
   });
 });
+
+test('a certificate that is not trusted is reported, and not as a change that may have been made', async (t) => {
+  const server = createSecureServer(selfSigned('localhost')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const url = `https://localhost:${address.port}`;
+  assert.equal(
+    failureOf(await run(['plant', 'create', 'Alder'], { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN })),
+    `error: No complete answer from ${url}: DEPTH_ZERO_SELF_SIGNED_CERT.`,
+  );
+});
+
+for (const [code, says] of [
+  ['UND_ERR_CONNECT_TIMEOUT', 'No complete answer from URL in time.'],
+  ['ETIMEDOUT', 'No complete answer from URL in time. It may or may not have been carried out.'],
+  [
+    'UND_ERR_HEADERS_TIMEOUT',
+    'No complete answer from URL in time. It may or may not have been carried out.',
+  ],
+  ['EHOSTUNREACH', 'No complete answer from URL: EHOSTUNREACH.'],
+] as const) {
+  test(`${code} is reported with what became of the request`, () => {
+    const error = Object.assign(new Error('x'), { code });
+    assert.equal(unanswered({ url: 'URL', token: TOKEN }, 'POST', error).message, says);
+  });
+}
 
 test('control characters of a stranger do not reach the terminal', async (t) => {
   const url = await startStranger(t, (_, response) =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { PlantStore, PlantStoreError, type PlantStoreOptions } from '../../packages/client/src/client.ts';
+import { mayBeDone } from '../../packages/client/src/retries.ts';
 import type { Reply } from '../../testkit/receivers/receiver.ts';
 import { startGateway } from '../../testkit/service/gateway.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
@@ -209,6 +210,29 @@ suite('retries', { concurrency: true }, () => {
     await assert.rejects(store.plants.delete(7), { error: 40401 });
     assert.deepEqual(urls, []);
   });
+
+  for (const [code, mayBe] of [
+    ['ECONNREFUSED', false],
+    ['ENOTFOUND', false],
+    ['EHOSTUNREACH', false],
+    ['UND_ERR_CONNECT_TIMEOUT', false],
+    ['CERT_HAS_EXPIRED', false],
+    ['SELF_SIGNED_CERT_IN_CHAIN', false],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', false],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', false],
+    ['ECONNRESET', true],
+    ['ETIMEDOUT', true],
+    ['UND_ERR_HEADERS_TIMEOUT', true],
+    ['UND_ERR_SOCKET', true],
+  ] as const) {
+    test(`after ${code} a request ${mayBe ? 'may' : 'cannot'} have taken effect`, () => {
+      // `fetch` keeps the reason in the cause; `undici` throws it.
+      const reason = Object.assign(new Error('x'), { code });
+      for (const cause of [reason, new TypeError('fetch failed', { cause: reason })]) {
+        assert.equal(mayBeDone(new PlantStoreError('x', { cause })), mayBe);
+      }
+    });
+  }
 
   test('a lost answer to another operation does not make "not found" a success', async (t) => {
     const { gateway, store } = await setUp(t);

@@ -5,9 +5,9 @@ import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
 
 const CLIENT = join(import.meta.dirname, '..', '..', 'packages', 'client', 'src', 'client.ts');
-const MOST_BYTES = 5.5 * 1024;
+const MOST_BYTES = 5.6 * 1024;
 
-test('the whole client takes less than 5.5 KiB, minified and gzipped, and imports nothing', async () => {
+test('the whole client takes less than 5.6 KiB, minified and gzipped, and imports nothing', async () => {
   const { code, imports } = await bundled(`export * from '${CLIENT}';`);
   const { length } = gzipSync(code);
   assert.ok(length < MOST_BYTES, `${length} bytes`);

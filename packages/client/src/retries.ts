@@ -61,15 +61,17 @@ export function mayPass(
 
 /**
  * Whether a failed request may have taken effect: its outcome is unknown or pending, or no answer came. It has not if
- * there was no connection, but only Node says so; browsers give no reason. The one decision for calls, the command line
- * and its imports.
+ * there was no connection, or none with a trusted certificate, but only Node says so; browsers give no reason. The one
+ * decision for calls, the command line and its imports.
  */
 export function mayBeDone({ error, cause }: Pick<PlantStoreError, 'error' | 'cause'>): boolean {
   // These members are read from whatever was thrown; `fetch` of Node keeps the reason in the cause.
   const thrown = cause as { code: string; cause?: { code?: string } };
   return (
     [undefined, 40901, 50000, 50301].includes(error) &&
-    !/REFUSED|NOTFOUND|EAI_AGAIN/.test(thrown?.cause?.code ?? thrown?.code)
+    !/REFUSED|NOTFOUND|EAI_AGAIN|UNREACH|CONNECT_TIMEOUT|CERT|VERIFY|ERR_TLS/.test(
+      thrown?.cause?.code ?? thrown?.code,
+    )
   );
 }
 

@@ -11,9 +11,9 @@ import {
 } from '../../config/config.ts';
 import type { DatabaseUrl } from '../../config/database-url.ts';
 import { isServed, removeEmptyLog } from '../../store/sqlite/files/summary.ts';
-import { counted, print, printJson, say } from '../terminal/terminal.ts';
+import { counted, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { option, settingOptions, type Verb } from '../verb.ts';
-import type { Finding, Verdict } from './check.ts';
+import { type Finding, problem, reasonIn, type Verdict } from './check.ts';
 import { lookAtDatabase } from './database.ts';
 import { checkFolder } from './folder.ts';
 import { checkClock, checkNode, checkSettings } from './machine.ts';
@@ -92,8 +92,21 @@ async function examineFolder(
   if (summary) add(await checkIntegrity(path));
   if (summary && !hadLog) removeEmptyLog(path);
   if (summary) add(checkClock(summary.newestEventAt, Date.now()));
-  if (config) add(await checkService(config, isServed(join(dataDir, 'serving.lock'))));
+  const served = lookForServer(join(dataDir, 'serving.lock'));
+  if (typeof served === 'object') add([served]);
+  else if (config) add(await checkService(config, served));
   return summary?.receivers;
+}
+
+/** Whether a server runs; a finding if the lock does not tell. */
+function lookForServer(lock: string): boolean | Finding {
+  try {
+    return isServed(lock);
+  } catch (error) {
+    const text = `whether one runs is unknown: ${lock} cannot be read (${reasonIn(error)})`;
+    const give = `To give the file to that user: chown USER ${shellWord(lock)}`;
+    return problem('Server', text, `Run doctor as the user of the service. ${give}`);
+  }
 }
 
 async function examineDatabase(

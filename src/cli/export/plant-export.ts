@@ -31,16 +31,19 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
       `The name of ${file} does not tell the format. Pass --format csv, ndjson or json.`,
     ]);
   }
-  const service = connect(readApi(process.env, flags), { patience: {} });
+  const stopping = new AbortController();
+  const service = connect(readApi(process.env, flags), { patience: { stopping: stopping.signal } });
   const { user } = await service.me();
   const whose: Whose = flags.shared
     ? 'all'
     : { owner: flags.owner ?? user, isUser: (flags.owner ?? user) === user };
-  const signal = file === undefined ? outputAbandoned() : interrupted();
+  // Not before: until here there is nothing to clean up, and Ctrl+C ends the process at once.
+  const signal = file === undefined ? outputAbandoned() : interrupted(stopping);
   const progress = showProgress('Exporting');
   const walk = (write: Write) =>
     exportPlants({
       pages: pagesOf(service.plants.page, { limit: Number.POSITIVE_INFINITY, signal }),
+      signal,
       whose,
       writer: plantWriter(format, whose === 'all'),
       write,

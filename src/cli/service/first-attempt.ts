@@ -4,6 +4,7 @@ import type { Webhooks } from '../../../packages/client/src/webhooks.ts';
 import { Failure } from '../failure.ts';
 import { waiting } from '../limits.ts';
 import { shellWord } from '../terminal/terminal.ts';
+import { whyLater } from '../verbs/delivery-view.ts';
 
 export type Awaited = {
   webhook: string;
@@ -20,13 +21,13 @@ export async function firstAttempt(
   const { event } = sent;
   const end = Date.now() + withinMs;
   let seen = sent;
-  refuseToWait(seen, webhook, withinMs);
+  refuseToWait(seen, withinMs);
   for (let ms: number = waiting.lookMs.first; Date.now() < end; ms = Math.min(2 * ms, waiting.lookMs.most)) {
     await pause(Math.min(ms, end - Date.now()));
     const delivery = await webhooks.delivery(webhook, event);
     if (delivery.history.length > 0) return delivery;
     seen = delivery;
-    refuseToWait(seen, webhook, withinMs);
+    refuseToWait(seen, withinMs);
   }
   throw new Failure(
     `No attempt within ${withinMs / 1000} s: ${holdUp(seen)}. ` +
@@ -35,20 +36,9 @@ export async function firstAttempt(
 }
 
 /** Throws a `Failure` when no attempt can come in time. */
-function refuseToWait(
-  { state, nextAttemptAt, createdAt }: Delivery,
-  webhook: string,
-  withinMs: number,
-): void {
-  const enable = `plant-store webhook enable ${webhook}`;
-  if (state === 'held') {
-    throw new Failure(`The webhook is disabled, so the test event is held. To send it: ${enable}`);
-  }
-  // Compares two times of the service, so that its clock need not agree with the one here.
-  if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) - Date.parse(createdAt) <= withinMs) return;
-  throw new Failure(
-    `The first attempt is due only at ${nextAttemptAt}. If the webhook is paused, end the pause: ${enable}`,
-  );
+function refuseToWait(delivery: Delivery, withinMs: number): void {
+  const why = whyLater(delivery, Date.parse(delivery.createdAt) + withinMs);
+  if (why !== undefined) throw new Failure(why);
 }
 
 /** Why no attempt was made yet. Without a next attempt, a replica may be sending it. */

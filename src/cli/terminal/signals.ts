@@ -42,8 +42,7 @@ export function abortOnSignal(stopping: AbortController): void {
 }
 
 /** Aborted also by the end of the terminal. */
-export function interrupted(): AbortSignal {
-  const stopping = new AbortController();
+export function interrupted(stopping = new AbortController()): AbortSignal {
   abortOnSignal(stopping);
   process.on('SIGHUP', (signal) => abort(stopping, signal));
   return stopping.signal;

@@ -1,7 +1,7 @@
 import type { Delivery, DeliveryWithHistory } from '../../../packages/client/src/schemas.ts';
 import { display } from '../limits.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
-import type { Line } from '../terminal/terminal.ts';
+import { type Line, shellWord } from '../terminal/terminal.ts';
 
 /** As wide as their widest cells, so that the pages of a long list line up. */
 export const deliveryHeadings = [
@@ -39,11 +39,18 @@ export function renderDelivery(delivery: DeliveryWithHistory): Line[] {
   return [...renderFields(fields), '', ...renderTable(headings, history.map(attemptRow))];
 }
 
-/** Why a delivery that was just requested is not sent next, and how to send it; undefined when it is. */
-export function whyLater({ webhook, event, state, nextAttemptAt }: Delivery): string | undefined {
-  const enable = `plant-store webhook enable ${webhook}`;
+/**
+ * Why a delivery is not sent soon, and how to send it; undefined when it is.
+ *
+ * @param now in milliseconds; the service's clock may differ from the one here
+ */
+export function whyLater(
+  { webhook, event, state, nextAttemptAt }: Delivery,
+  now = Date.now(),
+): string | undefined {
+  const enable = `plant-store webhook enable ${shellWord(webhook)}`;
   if (state === 'held') return `The webhook is disabled, so ${event} is held. To send it: ${enable}`;
-  if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= Date.now() + 1_000) return undefined;
+  if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= now + 1_000) return undefined;
   return `${event} is sent only at ${nextAttemptAt}. If the webhook is paused, end the pause: ${enable}`;
 }
 

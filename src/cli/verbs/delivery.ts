@@ -11,11 +11,6 @@ import { option, type Verbs } from '../verb.ts';
 import { deliveryHeadings, deliveryRow, renderDelivery, whyLater } from './delivery-view.ts';
 import { eventId, parseId, webhookId } from './ids.ts';
 
-export const examples = [
-  'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed',
-  'delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9',
-];
-
 type JsonFlags = ApiFlags & { json?: true };
 type ListFlags = JsonFlags & {
   state?: DeliveryState;

@@ -7,8 +7,6 @@ import { parseTime, sinceRule } from '../terminal/time.ts';
 import { option, type Verbs } from '../verb.ts';
 import { follow, followOptions } from './listen.ts';
 
-export const examples = ['event list --since 2h', 'event watch'];
-
 type ListFlags = ApiFlags & { since?: string; limit?: number; json?: true };
 
 /** As wide as their widest cells, so that the pages of a long list line up. */

@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander';
 import type { PlantEvent as ApiEvent } from '../../../packages/client/src/schemas.ts';
 import { ConfigError, type Environment } from '../../config/config.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../runtime.ts';
@@ -14,6 +13,7 @@ import { Failure, Misuse } from '../failure.ts';
 import { abortOnSignal } from '../terminal/signals.ts';
 import {
   exactJson,
+  insist,
   type Line,
   outputAbandoned,
   print,
@@ -23,7 +23,7 @@ import {
   writeJson,
 } from '../terminal/terminal.ts';
 import { parseTime, sinceRule } from '../terminal/time.ts';
-import { option, refuseValue, type Verb } from '../verb.ts';
+import { option, type Verb } from '../verb.ts';
 import type { Forwarder } from './forward.ts';
 
 type ListenFlags = ApiFlags & { forwardTo?: string; secret?: string; since?: string; json?: true };
@@ -42,7 +42,7 @@ export const verb: Verb = {
     option(
       '--secret <secret>',
       'the signing secret: whsec_… (SECRET, default: a new one, which is printed)',
-      parseSecret,
+      (text) => checkedSecret('--secret', text),
     ),
     ...followOptions(),
   ],
@@ -72,7 +72,8 @@ export async function follow(flags: ListenFlags): Promise<void> {
   signal.addEventListener('abort', () => void forwarder?.stop());
   try {
     const { since } = flags;
-    for await (const event of followEvents(api, connect(api), { since, signal, onChange: say })) {
+    const service = connect(api, { patience: { stopping: signal } });
+    for await (const event of followEvents(api, service, { since, signal, onChange: say })) {
       await (flags.json ? showJson(event, forwarder) : showLine(event, forwarder));
       if (signal.aborted) break;
     }
@@ -132,41 +133,44 @@ async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Pro
   const { forwardTo: url } = flags;
   if (url === undefined) return undefined;
   const { createForwarder } = await import('./forward.ts');
-  const { secret, named } = secretFor(flags, process.env, runtime);
+  const { secret, named, tell } = secretFor(flags, process.env, runtime);
   const { privateKey, publicKey } = newKeyPair(runtime.random);
   const [what, ...shown] = named;
-  say(`Forwarding to ${url}. Verify with ${what}`, ...shown, 'or with the public key', publicKey);
+  tell(`Forwarding to ${url}. Verify with ${what}`, ...shown, 'or with the public key', publicKey);
   return createForwarder(url, { secrets: [secret], privateKey }, api.url, runtime.clock);
 }
 
-/** The signing secret, and the lines that name it to a person. Throws a `ConfigError` that does not contain the secret. */
+/** The signing secret, and the lines that name it to a person: a new one even with `--quiet`. Throws a `ConfigError`. */
 function secretFor(
   { secret: given }: ListenFlags,
   env: Environment,
   { random }: Runtime,
-): { secret: string; named: readonly string[] } {
-  if (given !== undefined) return { secret: given, named: ['your secret'] };
+): { secret: string; named: readonly string[]; tell: typeof say } {
+  if (given !== undefined) return { secret: given, named: ['your secret'], tell: say };
   if (env.SECRET) {
-    if (!isSecret(env.SECRET)) throw new ConfigError([`SECRET: It must be ${SECRET_RULE}.`]);
-    return { secret: env.SECRET, named: ['the secret in SECRET'] };
+    return { secret: checkedSecret('SECRET', env.SECRET), named: ['the secret in SECRET'], tell: say };
   }
   const secret = newSecret(random);
-  return { secret, named: ['the secret', secret] };
+  return { secret, named: ['the secret', secret], tell: insist };
 }
 
 /** A host with a port alone means http. */
 function parseTarget(given: string): string {
   const text = /^[^/@]+:\d+(?:\/|$)/.test(given) ? `http://${given}` : given;
   const url = /\s/.test(text) ? null : URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    return refuseValue(FORWARD_RULE);
-  }
-  if (url.username === '' && url.password === '') return text;
-  throw new InvalidArgumentError('It must not contain a user name or password: deliveries do not send them.');
+  const isWeb = url !== null && /^https?:$/.test(url.protocol);
+  if (isWeb && url.username === '' && url.password === '') return text;
+  const rule = isWeb
+    ? 'not contain a user name or password: deliveries do not send them'
+    : `be ${FORWARD_RULE}`;
+  // Commander's error would show the value, and a password in it.
+  throw new ConfigError([`--forward-to: It must ${rule}.`]);
 }
 
-function parseSecret(text: string): string {
-  return isSecret(text) ? text : refuseValue(SECRET_RULE);
+/** Throws a `ConfigError`, which does not show the secret as Commander's error would. */
+function checkedSecret(source: string, text: string): string {
+  if (isSecret(text)) return text;
+  throw new ConfigError([`${source}: It must be ${SECRET_RULE}.`]);
 }
 
 function isSecret(text: string): boolean {

@@ -16,13 +16,6 @@ import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../te
 import { argument, option, type Verbs } from '../verb.ts';
 import { parseId } from './ids.ts';
 
-export const examples = [
-  'plant list',
-  'plant create Alder --tag Alnus',
-  'plant import plants.csv',
-  'plant export plants.csv',
-];
-
 type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?: true };
 type ListFlags = ApiFlags & {
   limit?: number;

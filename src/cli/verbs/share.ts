@@ -8,12 +8,6 @@ import { isoTime } from '../terminal/time.ts';
 import { option, required, settingOption, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
 
-export const examples = [
-  'share add --owner ann --viewer bob',
-  'share list',
-  'share remove --owner ann --viewer bob',
-];
-
 type ShareFlags = StoreFlags & { owner: string; viewer: string };
 type ListFlags = StoreFlags & { owner?: string; viewer?: string; json?: true };
 

@@ -13,13 +13,6 @@ import { tokenId } from './ids.ts';
 import { describeToken, tokenFields, tokenHeadings, tokenMembers, tokenRow } from './token-view.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
 
-export const examples = [
-  'token create --user ann',
-  'token list',
-  'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-  'token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-];
-
 type CreateFlags = StoreFlags &
   OwnFlags & { user?: string; label: string; scopes?: Scope[]; expiresIn?: number };
 /** In milliseconds. */

@@ -15,12 +15,6 @@ import { renderDelivery, whyLater } from './delivery-view.ts';
 import { webhookId } from './ids.ts';
 import { healthFields, identityFields, webhookHeadings, webhookRow } from './webhook-view.ts';
 
-export const examples = [
-  'webhook create https://example.com/plants',
-  'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
-  'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2h',
-];
-
 type JsonFlags = ApiFlags & { json?: true };
 
 const RATE = `an integer from 1 to ${limits.rate}`;
@@ -101,7 +95,7 @@ export const verbs: Verbs = {
         if (flags.json) printJson(sent);
         else print(sent.event);
         const next = `To see the outcome: plant-store delivery show ${id} ${shellWord(sent.event)}`;
-        return say(whyLater(sent) ?? next);
+        return say(whyLater(sent, Date.parse(sent.createdAt)) ?? next);
       }
       const tried = await firstAttempt(webhooks, { webhook: id, sent });
       if (flags.json) printJson(tried);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, link, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -11,7 +12,14 @@ import { checkReceivers } from '../../../src/cli/doctor/webhooks.ts';
 import { storePath } from '../../../src/config/config.ts';
 import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
-import { run, serve, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
+import {
+  launch,
+  outcomeOf,
+  run,
+  serve,
+  withFolder,
+  withStoreFolder,
+} from '../../../testkit/processes/program.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { ownerOf } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
@@ -19,8 +27,9 @@ import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
 
 /** The findings of `doctor --json`, by name. */
-async function examine(env: Record<string, string>) {
-  const { code, stdout, stderr } = await run(['doctor', '--json'], { PORT: '0', ...env });
+async function examine(env: Record<string, string>, through: readonly string[] = []) {
+  const doctor = launch(['doctor', '--json'], { PORT: '0', ...env }, through);
+  const { code, stdout, stderr } = await outcomeOf(doctor);
   assert.equal(stderr, '');
   const findings: Finding[] = JSON.parse(stdout);
   return { code, of: (name: string) => findings.filter((finding) => finding.name === name) };
@@ -104,9 +113,41 @@ test('doctor finds a damaged store, one of another program, and one of a newer v
     const newer = await examine({ DATA_DIR: folder });
     assert.match(newer.of('Store')[0]?.text ?? '', /created by a newer version/);
     await rm(storePath(folder));
+    const foreign = new DatabaseSync(storePath(folder));
+    foreign.exec('CREATE TABLE notes (text TEXT)');
+    foreign.close();
+    const notes = await examine({ DATA_DIR: folder });
+    assert.match(notes.of('Store')[0]?.text ?? '', /It is a database, but not a plant store/);
+    await rm(storePath(folder));
     await writeFile(storePath(folder), 'no database at all'.repeat(300));
     const other = await examine({ DATA_DIR: folder });
     assert.match(other.of('Store')[0]?.text ?? '', /cannot be read: its file is not a database/);
+  });
+});
+
+test('doctor says which file keeps it from finding a server, and continues', async (t) => {
+  const isRoot = process.getuid?.() === 0;
+  // Without capabilities even root needs read permission.
+  const through = isRoot ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : [];
+  if (isRoot && spawnSync('setpriv', [...through.slice(1), 'true']).status !== 0) {
+    return t.skip('root may read everything, and setpriv is not there to change that');
+  }
+  await withStoreFolder(async (folder) => {
+    const lock = `${folder}/serving.lock`;
+    await writeFile(lock, '', { mode: 0 });
+    const env = { DATA_DIR: folder, JWT_ISSUER: 'http://127.0.0.1:1', JWT_AUDIENCE: 'x' };
+    const { code, of } = await examine(env, through);
+    assert.equal(code, 1);
+    assert.deepEqual(of('Server'), [
+      {
+        name: 'Server',
+        verdict: 'problem',
+        text: `whether one runs is unknown: ${lock} cannot be read (unable to open database file)`,
+        advice: `Run doctor as the user of the service. To give the file to that user: chown USER ${lock}`,
+      },
+    ]);
+    assert.deepEqual(of('Port'), []);
+    assert.equal(of('Identity provider').length, 1);
   });
 });
 

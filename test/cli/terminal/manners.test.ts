@@ -53,6 +53,20 @@ test("every verb's help has a description and examples before its options, witho
   }
 });
 
+test("a group's help shows the first example of each of its verbs", () => {
+  const examplesIn = (help: string) =>
+    [...help.matchAll(/^ {2}(\$ plant-store .*)$/gm)].map(([, text]) => text);
+  const groups = verbs.filter(({ path, help }) => path.length === 1 && help.match(COMMANDS) !== null);
+  assert.equal(groups.length, 7);
+  for (const { path, help } of groups) {
+    const below = verbs.filter((verb) => verb.path.length === 2 && verb.path[0] === path[0]);
+    assert.deepEqual(
+      examplesIn(help),
+      below.map((verb) => examplesIn(verb.help)[0]),
+    );
+  }
+});
+
 test('every verb suggests an option for a misspelt one, and exits with 2', { concurrency: 4 }, async (t) => {
   const single = verbs.filter(({ help }) => help.match(COMMANDS) === null);
   const one = ({ path, help }: Verb) => {

@@ -74,6 +74,7 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['backup', '-'], says: /It must be a name, and - is not one/ },
   { args: ['restore', '-'], says: /It must be a name/ },
   { args: ['user', 'list', '--data-dir', '-'], says: /It must be a name/ },
+  { args: ['serve', '--database-url-file', '-'], says: /It must be a name/ },
   { args: ['plant', 'import', 'p.csv', '--errors', '-'], says: /It must be a name/ },
   { args: ['user', 'list', '--data-dir', ''], says: /^error: --data-dir: The folder must be a path\.\n$/ },
 ];
@@ -84,6 +85,26 @@ for (const { args, says } of wrong) {
     assert.equal(code, 2);
     assert.equal(stdout, '');
     assert.match(stderr, says);
+  });
+}
+
+for (const args of [
+  ['pst_hidden'],
+  ['login', 'pst_hidden'],
+  ['login', 'eyJhidden.hidden.hidden'],
+  ['whoami', '-q', 'whsec_hid+den/hidden=', 'pst_hidden'],
+  ['token', 'revoke', 'pst_hidden'],
+  ['webhook', 'show', 'whsec_hid+den/hidden='],
+  ['listen', '--secrt=whsec_hidden'],
+  ['listen', '--forward-to', 'localhost:4000', '--secret', 'hidden'],
+  ['listen', '--forward-to', 'http://hidden:hidden@localhost/'],
+  ['listen', '--forward-to', 'ftp://hidden:hidden@localhost/'],
+]) {
+  test(`wrong usage does not print a secret: ${JSON.stringify(args)}`, async () => {
+    const { code, stdout, stderr } = await run(args);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /^error: /);
+    assert.doesNotMatch(stderr, /hid|den/);
   });
 }
 

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { launch, outcomeOf, run, withFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, type Remote, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
+import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { startCuttingProxy } from '../../../testkit/service/cutting-proxy.ts';
 import { watch } from '../watch.ts';
 import { share, stock } from './stock.ts';
@@ -150,12 +151,14 @@ test('an export that fails or is stopped leaves the file unchanged, and no other
     const force = ['plant', 'export', file, '--force'];
     assert.match(failureOf(await run(force, env)), /\(error 40101\)/);
     fate = 'hang';
-    for (const [signal, code] of [
+    for (const [signal, code, ...more] of [
       ['SIGINT', 130],
       ['SIGHUP', 129],
+      // Stopped among the user's own plants.
+      ['SIGINT', 130, '--owner', 'bob'],
     ] as const) {
       hanging = Promise.withResolvers();
-      const child = launch(force, env);
+      const child = launch([...force, ...more], env);
       const ended = outcomeOf(child);
       await hanging.promise;
       child.kill(signal);
@@ -164,6 +167,32 @@ test('an export that fails or is stopped leaves the file unchanged, and no other
       assert.match(outcome.stderr, /^error: The export was stopped\. .*p\.csv is unchanged\.\n$/);
       assert.deepEqual([await readdir(folder), await readFile(file, 'utf8')], [['p.csv'], 'before']);
     }
+  });
+});
+
+test('Ctrl+C stops an export that waits to retry, before and after the service knows its user', async (t) => {
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const env = { PLANT_STORE_URL: receiver.url, PLANT_STORE_TOKEN: 'x' };
+  const overloaded = JSON.stringify({ error: 50300, message: 'The service is overloaded.' });
+  receiver.usually({ status: 503, headers: { 'retry-after': '50' }, body: overloaded });
+  await withFolder(async (folder) => {
+    const file = join(folder, 'p.csv');
+    const stopped = async () => {
+      const exporting = watch(['plant', 'export', file], env);
+      t.after(() => exporting.signal('SIGKILL'));
+      await exporting.said(/Retrying for 60 s\./);
+      exporting.signal('SIGINT');
+      return exporting.ended;
+    };
+    const started = Date.now();
+    assert.equal((await stopped()).signal, 'SIGINT');
+    receiver.script({ status: 200, body: '{"user":"ann","scopes":[]}' });
+    const { code, stderr } = await stopped();
+    assert.equal(code, 130);
+    assert.match(stderr, /\nerror: The export was stopped\. .*p\.csv is unchanged\.\n$/);
+    assert.ok(Date.now() - started < 50_000, 'it waited for the retry');
+    assert.deepEqual(await readdir(folder), []);
   });
 });
 

@@ -6,6 +6,7 @@ import { run } from '../../../testkit/processes/program.ts';
 import { failureOf, startRemote } from '../../../testkit/processes/remote.ts';
 import { TOKEN } from '../../../testkit/processes/server.ts';
 import { type Received, startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { startCuttingProxy } from '../../../testkit/service/cutting-proxy.ts';
 import { type Watched, watch } from '../watch.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=';
@@ -113,6 +114,22 @@ test("--secret signs with the receiver's secret, and does not show it", async (t
   const { stderr } = await listening.ended;
   assert.match(stderr, /Verify with your secret\nor with the public key\nwhpk_/);
   assert.ok(!stderr.includes(SECRET));
+});
+
+test('--quiet hides no new secret, which is shown only once', async (t) => {
+  const { env, plant, receiver } = await startRemote(t);
+  await plant('{"name":"Alder"}');
+  const args = ['listen', '--quiet', '--since', '1h', '--forward-to', receiver.url];
+  const listening = watch(args, env);
+  t.after(() => listening.signal('SIGKILL'));
+  const [request] = await receiver.receive(1);
+  assert.ok(request);
+  verified(request, await listening.said(/^whsec_[A-Za-z0-9+/]{43}=$/m));
+
+  const own = watch(args, { ...env, SECRET });
+  await receiver.receive(2);
+  own.signal('SIGINT');
+  assert.equal((await own.ended).stderr, '');
 });
 
 test('the secret in SECRET signs too, and is not shown either', async (t) => {
@@ -235,6 +252,29 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   });
 }
 
+test('a service that is briefly away does not end listen --since before it is connected', async (t) => {
+  const { env, service, plant } = await startRemote(t);
+  await plant('{"name":"before"}');
+  const proxy = await startCuttingProxy(
+    t,
+    service.url,
+    (index) => ([503, 'cut before'] as const)[index] ?? 'pass',
+  );
+  const listening = await listen(t, { ...env, PLANT_STORE_URL: proxy.url }, '--since', '1h');
+  const [line] = await listening.lines(1);
+  assert.match(line ?? '', / {2}before$/);
+});
+
+test('Ctrl+C ends listen while it waits for such a service', async (t) => {
+  const { env, receiver } = await startRemote(t);
+  const overloaded = JSON.stringify({ error: 50300, message: 'The service is overloaded.' });
+  receiver.usually({ status: 503, headers: { 'retry-after': '50' }, body: overloaded });
+  const listening = watch(['listen', '--since', '1h'], { ...env, PLANT_STORE_URL: receiver.url });
+  await listening.said(/Retrying for 60 s\./);
+  listening.signal('SIGINT');
+  assert.equal((await listening.ended).code, 130);
+});
+
 test('a revoked token ends listen with 1 and says why', async (t) => {
   const { env, service, verb } = await startRemote(t);
   const [token, other] = [await service.tokenFor('ann'), await service.tokenFor('ann')];
@@ -257,7 +297,9 @@ test('a first connection that fails ends listen with 1: a token without the scop
     /^error: .*webhooks:read.* \(error 40300\)$/,
   );
   await service.stop().catch(() => {});
-  assert.match(failureOf(await run(['listen'], env)), /^error: Nothing answers at /);
+  for (const since of [[], ['--since', '1h']]) {
+    assert.match(failureOf(await run(['listen', ...since], env)), /^error: Nothing answers at /);
+  }
 });
 
 test('listen ends with 0 when its output has no reader', async (t) => {
