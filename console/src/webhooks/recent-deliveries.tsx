@@ -104,7 +104,7 @@ async function readInFull(
 /** The share of the deliveries whose last attempt failed. */
 function rateText(deliveries: readonly Delivery[], isCut: boolean): string {
   const sent = deliveries.filter(({ attempts }) => attempts > 0).length;
-  if (sent === 0) return 'No delivery of the last hour has been sent yet.';
+  if (sent === 0) return 'Nothing that was created in the last hour has been sent yet.';
   const failed = deliveries.filter(hasFailed).length;
   const all = isCut ? `the newest ${count(sent)}` : count(sent);
   return `Failure rate of the last hour: ${Math.round((100 * failed) / sent)} %, ${count(failed)} of ${all} deliveries.`;
