@@ -12,57 +12,62 @@ const CONNECTIONS = 32;
 const LONG = 100_000;
 const LONG_LISTS = 20;
 
+/** The pages compared, by what the figure calls them. */
+const KINDS = {
+  'first page of 20': () => '/plants?limit=20',
+  'page of 20, newest first': () => '/plants?limit=20&order=desc',
+  'page of 20 of a search': () => '/plants?limit=20&name=plant+1',
+  'page of 20 from any plant': (plants: number) => `/plants?limit=20&from={id%${plants}}`,
+};
+
 /**
- * A page of 20 in a large store against the same in a small one: the first, and from any plant, before and after the
- * large one has streamed long lists. No list is kept in memory. The time of a page is measured on a saturated server: a
- * single connection would measure mostly the loopback, which makes both look alike.
+ * Pages of 20 in a large store against the same in a small one, before and after the large one has streamed long lists.
+ * No list is kept in memory. The time of a page is measured on a saturated server: a single connection would measure
+ * mostly the loopback, which makes both look alike.
  */
 export async function page(bench: Bench): Promise<Report> {
   const large = bench.quick ? 1_000_000 : 10_000_000;
-  const start = async (plants: number) =>
-    startService({
+  const start = async (plants: number) => ({
+    plants,
+    server: await startService({
       dataDir: await filledStore(bench.folder, plants),
       env: loadingFirst('without-kept-lists'),
-    });
-  const [small, server] = [await start(SMALL), await start(large)];
-  const contenders = (when: string): Contender[] => [
-    { name: `page: first of ${SMALL}${when}`, server: small, load: loadOf('/plants?limit=20') },
-    { name: `page: first of ${large}${when}`, server, load: loadOf('/plants?limit=20') },
-    { name: `page: any of ${SMALL}${when}`, server: small, load: loadFrom(SMALL) },
-    { name: `page: any of ${large}${when}`, server, load: loadFrom(large) },
-  ];
+    }),
+  });
+  const stores = [await start(SMALL), await start(large)];
+  const contenders = (when: string) =>
+    Object.entries(KINDS).flatMap(([kind, pathOf]) =>
+      stores.map(({ plants, server }): Contender => {
+        return { name: nameOf(kind, plants, when), server, load: loadOf(pathOf(plants)) };
+      }),
+    );
   const before = await compare(contenders(''), roundsOf(bench));
   for (let i = 0; i < LONG_LISTS; i++) {
-    await askFor(`${server.url}/plants?limit=${LONG}&from=${(i * large) / LONG_LISTS}`);
+    await askFor(`${stores[1]?.server.url}/plants?limit=${LONG}&from=${(i * large) / LONG_LISTS}`);
   }
   const streamed = ', after long lists';
   const after = await compare(contenders(streamed), roundsOf(bench));
-  await Promise.all([small.stop(), server.stop()]);
+  await Promise.all(stores.map(({ server }) => server.stop()));
   return {
     figures: [...figuresOf(before, large, ''), ...figuresOf(after, large, streamed)],
     loads: new Map([...before, ...after]),
   };
 }
 
-/** Pages from a random plant on. */
-const loadFrom = (plants: number) => loadOf(`/plants?limit=20&from={id%${plants}}`);
+function nameOf(kind: string, plants: number, when: string): string {
+  return `${kind}: ${plants} plants${when}`;
+}
 
 function loadOf(path: string): Load {
   return { method: 'GET', paths: [path], token: TOKEN, connections: CONNECTIONS };
 }
 
 function figuresOf(loads: Map<string, Sample[]>, large: number, when: string): Figure[] {
-  // Time is the inverse of the rate.
-  const times = (kind: string) =>
-    ratios(
-      loads,
-      [`page: ${kind} of ${large}${when}`, `page: ${kind} of ${SMALL}${when}`],
-      ({ rate }) => 1 / rate,
-    );
-  const against = `${large} plants against ${SMALL}${when}`;
-  const target = { atMost: 1.1 };
-  return [
-    { name: `first page of 20: ${against}`, unit: '×', values: times('first'), target },
-    { name: `page of 20 from any plant: ${against}`, unit: '×', values: times('any'), target },
-  ];
+  return Object.keys(KINDS).map((kind) => ({
+    name: `${kind}: ${large} plants against ${SMALL}${when}`,
+    unit: '×',
+    // Time is the inverse of the rate.
+    values: ratios(loads, [nameOf(kind, large, when), nameOf(kind, SMALL, when)], ({ rate }) => 1 / rate),
+    target: { atMost: 1.1 },
+  }));
 }
