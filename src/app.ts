@@ -10,6 +10,7 @@ import type { VerifyJwt } from './access/jwt.ts';
 import { type Config, storePath } from './config/config.ts';
 import type { DatabaseUrl } from './config/database-url.ts';
 import { version } from './config/package.ts';
+import { answerUnreadable } from './http/observe/socket-failures.ts';
 import { createCursors } from './http/request/cursor.ts';
 import { buildServer } from './http/server.ts';
 import { database, http as limits, processes } from './limits.ts';
@@ -56,11 +57,14 @@ export async function startApp(config: Config, runtime: Runtime, options: AppOpt
   const metrics = await openMetrics(config, runtime);
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
   const { store, wasKilled } = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
+  const draining = new AbortController();
+  const started = [store.close];
   try {
-    const parts = { config, runtime: timedBy(store.clock, runtime), options };
+    const parts = { config, runtime: timedBy(store.clock, runtime), options, draining, started };
     return await serve({ ...parts, store, wasKilled, failed, metrics });
   } catch (error) {
-    await store.close();
+    draining.abort();
+    for (const stop of started.reverse()) await stop();
     throw error;
   }
 }
@@ -159,17 +163,19 @@ type Parts = Opened & {
   /** Resolves when the store has failed for good. */
   failed: Promise<Error>;
   metrics: Metrics | undefined;
+  draining: AbortController;
+  /** Each stops a part that has started, the oldest first. Used when the start fails. */
+  started: (() => Promise<void>)[];
 };
 
 async function serve(parts: Parts): Promise<App> {
-  const { config, runtime, options, store, failed, metrics } = parts;
+  const { config, runtime, options, store, failed, metrics, draining, started } = parts;
   const { webhooks, deliveries, events } = store;
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
-  const draining = new AbortController();
   const tracing = await openTraces(config, runtime);
-  const tracer = tracing?.tracer;
+  if (tracing) started.push(tracing.stop);
   const server = await buildServer({
     access,
     plants: store.plants,
@@ -195,10 +201,12 @@ async function serve(parts: Parts): Promise<App> {
     publicUrl: config.publicUrl,
     log: options.log,
     measures: metrics?.measures,
-    tracer,
+    tracer: tracing?.tracer,
+  started.push(() => closeServer(server));
     drain: draining.signal,
     checkStore: store.check,
     writesAreFull: store.isFull,
+  if (exported) started.push(exported.stop);
   });
   await server.listen({ port: config.port, host: config.host });
   const url = config.publicUrl ?? listeningUrl(server, config.host);
@@ -287,14 +295,9 @@ async function exportMetrics({
 }: Pick<Parts, 'config' | 'runtime' | 'store'> & { server: FastifyInstance; metrics: Metrics }) {
   const connections = promisify(server.server.getConnections.bind(server.server));
   metrics.read({ store: store.readings, connections });
-  try {
-    const exported = await metrics.listen({ port, host });
-    log.info({ url: exported.url }, 'serving metrics');
-    return exported;
-  } catch (error) {
-    await closeServer(server);
-    throw error;
-  }
+  const exported = await metrics.listen({ port, host, answerUnreadable });
+  log.info({ url: exported.url }, 'serving metrics');
+  return exported;
 }
 
 /** Loaded on demand, because it takes 10 MiB of memory. */

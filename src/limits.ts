@@ -41,12 +41,14 @@ export const http = {
   lingerMs: 2 * SECOND,
   /** How much of it to read: more than clients send before they look for a response. */
   lingerBytes: 16 * MIB,
-  /** When draining takes longer than this, the remaining connections are closed. */
+  /** When draining takes longer than this, the remaining connections are closed or reset. */
   drainMs: 10 * SECOND,
   /** How often to check for idle connections while draining. */
   idleCheckMs: 20,
   /** How long requests run before the rest wait for the next turn of the event loop: hundreds of ordinary ones. */
   sliceMs: 5,
+  /** Health checks that run in one turn, before its requests: far more than probes send at once, less than a slice. */
+  healthChecks: 100,
   /** The longest the oldest waiting request may wait: far more than hundreds of busy clients cause. */
   lateMs: 100,
   /** How long requests must be late before it counts as overload. A burst or a pause of the process is shorter. */

@@ -18,7 +18,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.requestMs': '408 `40800`; the connection is closed.',
   'http.checkEveryMs': 'A request that is too slow may last this much longer.',
   'http.keepAliveMs': 'The idle connection is closed.',
-  'http.stalledReaderMs': 'The connection is closed.',
+  'http.stalledReaderMs': 'The connection is reset.',
   'http.sweepEveryMs': 'A stalled client may keep its connection this much longer.',
   'http.connections': 'A further connection is closed at once.',
   'http.connectionShare':
@@ -27,10 +27,11 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.lingerMs': 'The connection is closed, whether its client has read the answers or not.',
   'http.lingerBytes': 'The connection is closed, whether its client has read the answers or not.',
   'http.idleCheckMs': 'The drain may last this much longer.',
-  'http.drainMs': 'Connections that are still open are closed, even within a request.',
+  'http.drainMs': 'Connections with an unfinished response are reset, all others are closed.',
   'http.preflightSeconds': 'The browser asks again (`Access-Control-Max-Age`).',
   'http.retryAfterSeconds': 'The value of `Retry-After` on 503.',
   'http.sliceMs': 'Responses are written and new requests are read, then the next requests run.',
+  'http.healthChecks': 'Further ones run in the next turns.',
   'http.lateMs': 'The service counts as overloaded, once this has lasted.',
   'http.patienceMs':
     '503 `50300` with `Retry-After` for requests that find no room, until none has for this long.',
@@ -223,7 +224,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
     'Connections with requests in progress are reset; the process ends with exit code 1.',
   'processes.lockWaitMs': 'A second server does not start, and says that one is running.',
   'observability.connections': 'A further connection is closed at once.',
-  'observability.requestMs': 'The connection is closed.',
+  'observability.requestMs': '408 `40800`; the connection is closed.',
   'observability.idleMs': 'The connection is closed.',
   'observability.freshMs': 'The metrics are read again.',
   'observability.readEveryMs':

@@ -1,17 +1,24 @@
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { AppError, errorBody } from '../errors.ts';
 import { nodeHttp } from '../http/node-http.ts';
-import { observability as limits } from '../limits.ts';
+import { http, observability as limits } from '../limits.ts';
+
+export type MetricsPlace = {
+  port: number;
+  host: string;
+  /** Makes a server answer what Node's parser refuses as the API does. Passed in, because layers do not share code. */
+  answerUnreadable(server: Server): void;
+};
 
 /**
  * Serves /metrics on its own port, which only scrapers should reach. Requests to it can hardly slow the service: it
  * allows few connections, one request on each, and collects metrics at most once a second.
  */
 export async function serveMetrics(
-  { port, host }: { port: number; host: string },
+  { port, host, answerUnreadable }: MetricsPlace,
   registry: Pick<Registry, 'metrics' | 'contentType'>,
 ) {
   const text = freshText(() => registry.metrics());
@@ -20,11 +27,17 @@ export async function serveMetrics(
       headersTimeout: limits.requestMs,
       requestTimeout: limits.requestMs,
       connectionsCheckingInterval: limits.requestMs / 2,
+      // As for the API, so that its answers are right here.
+      maxHeaderSize: http.headerBytes,
+      // Node itself would answer without a body.
+      requireHostHeader: false,
     },
     (request, response) => void answer(request, response),
   );
   server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs, (socket) => socket.destroy());
+  answerUnreadable(server);
+  server.on('checkExpectation', (_request, response) => fail(response, new AppError(41700)));
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = refusalOf(request);
@@ -51,7 +64,11 @@ export async function serveMetrics(
   };
 }
 
-function refusalOf({ method = '', url = '' }: IncomingMessage): AppError | undefined {
+function refusalOf({ method = '', url = '', headers, httpVersion }: IncomingMessage): AppError | undefined {
+  // RFC 9112 §3.2.
+  if (headers.host === undefined && httpVersion === '1.1') {
+    return new AppError(40000, 'The header Host is missing.');
+  }
   if (url.split('?', 1)[0] !== '/metrics') {
     return new AppError(40400, 'There is no such path; this port serves only /metrics.');
   }

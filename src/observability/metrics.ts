@@ -1,7 +1,7 @@
 import type { Clock, Log } from '../runtime.ts';
 import { createCounts } from './counts.ts';
 import { createGauges, type Sources } from './gauges.ts';
-import { serveMetrics } from './metrics-server.ts';
+import { type MetricsPlace, serveMetrics } from './metrics-server.ts';
 import { createRegistry } from './registry.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -20,6 +20,6 @@ export function createMetrics(parts: { clock: Clock; log: Log; version: string }
     describe: () =>
       registry.getMetricsAsArray().map(({ name, type, help }) => ({ name, type: String(type), help })),
     /** Serves them. Rejects with Node's error when it cannot listen on the port. */
-    listen: (at: { port: number; host: string }) => serveMetrics(at, registry),
+    listen: (at: MetricsPlace) => serveMetrics(at, registry),
   };
 }

@@ -135,6 +135,11 @@ test('the pages report their methods', async () => {
     '/docs',
     '/docs/',
     '/docs/api',
+    '/docs/api/',
+    '/docs/tutorial',
+    '/docs/how-to/tokens.html',
+    '/%64ocs/tutorial',
+    '/console/plants',
     '/openapi.json',
     '/healthz',
     '/readyz',
@@ -143,5 +148,15 @@ test('the pages report their methods', async () => {
     succeeded(options, 204);
     assert.equal(options.headers.get('allow'), 'GET, HEAD, OPTIONS', path);
     failed(await service.request('POST', path, { token: null, body: {} }), 40500);
+  }
+  for (const method of ['OPTIONS', 'POST']) {
+    for (const path of [
+      '/docs/../plants',
+      '/docs/%2e%2e/plants',
+      '/docs/.',
+      '/docs%2ftutorial',
+      '/consoles/x',
+    ])
+      failed(await exchange(service.port, head(`${method} ${path} HTTP/1.1`, 'Host: x')), 40400);
   }
 });

@@ -63,6 +63,30 @@ test('a request that does not arrive in time is answered after the one before it
   connection.close();
 });
 
+test('an answer cut short by the end of the drain does not look complete, and a complete one does', async (t) => {
+  const server = createServer((request, response) => {
+    if (request.url === '/list') response.write('[{"name":"Alder"},');
+    else response.end('[]');
+  });
+  finishAnswersFirst(server, new AbortController().signal);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  // A server that listens on TCP has this kind of address.
+  const { port } = server.address() as AddressInfo;
+  const [torn, resting] = [await openRaw(port), await openRaw(port)];
+  await resting.send(head('GET / HTTP/1.1', 'Host: x'));
+  assert.equal((await resting.answer()).text, '[]');
+  // Only the end of the connection ends this answer.
+  await torn.send(head('GET /list HTTP/1.0'));
+  await once(server, 'request');
+  const cut = assert.rejects(torn.answer(), /was reset before an answer/);
+  server.closeAllConnections();
+  assert.equal(await resting.ended(), 'closed');
+  await cut;
+  for (const connection of [torn, resting]) connection.close();
+});
+
 /** More than the system buffers of an unread answer. */
 const LONG = Buffer.alloc(32 * 1024 * 1024, 'x');
 

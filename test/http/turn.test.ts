@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { AppError } from '../../src/errors.ts';
 import type { Overload } from '../../src/http/admission/overload.ts';
 import { gatherTurns } from '../../src/http/admission/turn.ts';
+import { http as limits } from '../../src/limits.ts';
 
 /** A watch that the test controls. */
 function steered(): Overload & { places: number | undefined; refusals: number } {
@@ -89,6 +90,17 @@ test('health checks overtake all waiting requests', async () => {
   turns.holdFirst(() => log.push('health'));
   await setImmediate();
   assert.deepEqual(log, ['health', 'one']);
+});
+
+test('a flood of health checks is spread over turns, and requests run in each of them', async () => {
+  const { turns, log, hold } = turnsOf();
+  const count = (name: string) => log.filter((each) => each === name).length;
+  for (let n = 0; n < 3 * limits.healthChecks; n++) turns.holdFirst(() => log.push('health'));
+  for (let turn = 1; turn <= 3; turn++) {
+    hold('one');
+    await setImmediate();
+    assert.deepEqual([count('health'), count('one')], [turn * limits.healthChecks, turn]);
+  }
 });
 
 test('a request whose connection is gone is not continued', async () => {

@@ -2,16 +2,20 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { answerUnreadable } from '../../src/http/observe/socket-failures.ts';
 import { observability as limits } from '../../src/limits.ts';
 import { serveMetrics } from '../../src/observability/metrics-server.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import { failToServe } from '../../testkit/processes/server.ts';
+import { failed } from '../../testkit/service/answer.ts';
+import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { head } from '../../testkit/sockets/raw-request.ts';
 
 /** Metrics that are produced when the test says so. */
 async function serving(t: TestContext, metrics = async () => 'a 1\n') {
   const calls = { count: 0 };
   const server = await serveMetrics(
-    { port: 0, host: '127.0.0.1' },
+    { port: 0, host: '127.0.0.1', answerUnreadable },
     {
       contentType: 'text/plain; version=0.0.4; charset=utf-8',
       metrics: () => {
@@ -35,8 +39,8 @@ test('it has /metrics, for GET and HEAD, and the Error object for anything else'
   const got = await fetch(url);
   assert.equal(await got.text(), 'a 1\n');
   assert.match(got.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
-  const head = await fetch(url, { method: 'HEAD' });
-  assert.deepEqual([head.status, await head.text(), head.headers.get('content-length')], [200, '', '4']);
+  const short = await fetch(url, { method: 'HEAD' });
+  assert.deepEqual([short.status, await short.text(), short.headers.get('content-length')], [200, '', '4']);
   const other = await fetch(new URL('/plants', url));
   assert.equal(other.status, 404);
   assert.deepEqual(await other.json(), {
@@ -46,6 +50,31 @@ test('it has /metrics, for GET and HEAD, and the Error object for anything else'
   const posted = await fetch(url, { method: 'POST', body: 'x' });
   assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD']);
   assert.match(await posted.text(), /^\{"error":40500,/);
+});
+
+test('what cannot be read as a request gets the Error object, too', async (t) => {
+  const { port } = await serving(t);
+  for (const [request, code] of [
+    [head('GET /metrics HTTP/1.1'), 40000],
+    ['\x16\x03\x01\x02\0\x01\0\x01', 40000],
+    [head('GET /metrics HTTP/1.1', 'Host: x', 'Expect: more'), 41700],
+    [head('GET /metrics HTTP/1.1', 'Host: x', `X: ${'x'.repeat(40_000)}`), 43100],
+    [head('GET /metrics HTTP/3.0', 'Host: x'), 50500],
+    // Its other half never comes.
+    ['GET /metrics HTTP/1.1\r\nHost', 40800],
+  ] as const) {
+    const connection = await openRaw(port);
+    await connection.send(request);
+    const answer = await connection.answer();
+    failed(answer, code);
+    assert.equal(answer.headers.get('connection'), 'close');
+    assert.equal(await connection.ended(), 'closed');
+    connection.close();
+  }
+  const old = await openRaw(port);
+  await old.send(head('GET /metrics HTTP/1.0'));
+  assert.equal((await old.answer()).status, 200);
+  old.close();
 });
 
 test('concurrent or frequent clients get the same text', async (t) => {
@@ -60,9 +89,9 @@ test('unreadable metrics are a failure, and the next scrape retries', async (t) 
     if (fails) throw new Error('no');
     return 'a 1\n';
   });
-  const failed = await fetch(url);
-  assert.equal(failed.status, 500);
-  assert.match(await failed.text(), /^\{"error":50000,"message":"The metrics cannot be read\."\}$/);
+  const unread = await fetch(url);
+  assert.equal(unread.status, 500);
+  assert.match(await unread.text(), /^\{"error":50000,"message":"The metrics cannot be read\."\}$/);
   fails = false;
   t.mock.method(performance, 'now', () => Number.MAX_SAFE_INTEGER);
   assert.equal((await fetch(url)).status, 200);

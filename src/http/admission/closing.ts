@@ -130,6 +130,7 @@ export function finishAnswersFirst(server: Server, drain: AbortSignal): void {
   });
 
   keepUnsentAnswers(server, connections);
+  resetUnfinishedAnswers(server, connections);
   drain.addEventListener('abort', () => {
     for (const socket of connections) {
       const answer = newestAnswer(socket);
@@ -152,5 +153,17 @@ export function keepUnsentAnswers(server: Server, connections: ReadonlySet<Conne
     for (const answer of unsent) answer.finished = false;
     closeIdle();
     for (const answer of unsent) answer.finished = true;
+  };
+}
+
+/**
+ * Makes `closeAllConnections`, the end of a drain that takes too long, reset connections with an unfinished response.
+ * A list to an HTTP/1.0 client ends with its connection: closed, a truncated one would look complete.
+ */
+function resetUnfinishedAnswers(server: Server, connections: ReadonlySet<Connection>): void {
+  const closeAll = server.closeAllConnections.bind(server);
+  server.closeAllConnections = () => {
+    for (const socket of connections) if (newestAnswer(socket)) socket.resetAndDestroy();
+    closeAll();
   };
 }

@@ -7,8 +7,8 @@ import type { Clock } from '../../runtime.ts';
 type Progress = { written: number; waiting: number; unsent: number; since: number };
 
 /**
- * Closes connections whose client does not read its pending response. Checking all of them periodically costs less
- * than a timer per response.
+ * Resets connections whose client does not read its pending response; closed, a truncated response could look
+ * complete. Checking all of them periodically costs less than a timer per response.
  */
 export function closeStalledReaders(server: Server, clock: Clock): void {
   const connections = new Map<Socket, Progress>();
@@ -26,7 +26,7 @@ export function closeStalledReaders(server: Server, clock: Clock): void {
       const isStalled =
         waiting > 0 && waiting === before.waiting && written === before.written && unsent === before.unsent;
       if (!isStalled) connections.set(socket, { written, waiting, unsent, since: now });
-      else if (now - before.since > limits.stalledReaderMs) socket.destroy();
+      else if (now - before.since > limits.stalledReaderMs) socket.resetAndDestroy();
     }
   }, limits.sweepEveryMs);
   sweep.unref();

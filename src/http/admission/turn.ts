@@ -22,7 +22,7 @@ export type Turns = {
   holdRefusal(refuse: () => void): void;
   /** Lets a request run with the others of its turn. */
   hold(waiting: Waiting): void;
-  /** Lets a request run before all others, whatever waits: for health checks. */
+  /** Lets a health check run before all requests, whatever waits. A flood of them is spread over several turns. */
   holdFirst(resume: () => void): void;
   /** Runs more work of a request that has already started: after the requests of a turn, in its own slice. */
   later<T>(work: () => Promise<T>): Promise<T>;
@@ -66,7 +66,7 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
   function beginRequests(): void {
     if (isPutOff()) return;
     turnAt = undefined;
-    for (const resume of first.splice(0)) resume();
+    for (const resume of first.splice(0, limits.healthChecks)) resume();
     plannedMs = Math.max(limits.sliceMs, sendRefusals());
     requests.begin(plannedMs);
   }

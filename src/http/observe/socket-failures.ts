@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError, errorBody } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
@@ -17,10 +18,7 @@ export function answerParserFailure(
   socket: Socket,
   measures?: Pick<Measures, 'refused'>,
 ): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (isGone(error, socket)) return void socket.destroy();
   const failure = translate(error);
   const broken = unfinishedRequest(socket);
   if (broken) breakBody(broken, failure);
@@ -31,6 +29,18 @@ export function answerParserFailure(
     return answer(failure);
   };
   closeAfterAnswers(socket, isPart ? undefined : sayFailure);
+}
+
+/** The same for a server that writes every response at once and then closes: nothing else is in progress. */
+export function answerUnreadable(server: Server): void {
+  server.on('clientError', (error: ParserError, socket: Socket) => {
+    if (isGone(error, socket)) socket.destroy();
+    else socket.end(answer(translate(error)), () => socket.destroy());
+  });
+}
+
+function isGone({ code }: ParserError, { writable }: Socket): boolean {
+  return code === 'ECONNRESET' || !writable;
 }
 
 /**

@@ -75,7 +75,8 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply, folder: st
     const isHashed = name.startsWith('assets/');
     reply.header('cache-control', isHashed ? 'public, max-age=31536000, immutable' : 'no-cache');
     reply.header('content-type', send.isUtf8MimeType(type) ? `${type}; charset=utf-8` : type);
-    reply.header('vary', 'accept-encoding');
+    // With CORS it already names the origin.
+    reply.header('vary', [reply.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', '));
     if (encoding !== 'identity') reply.header('content-encoding', encoding);
     return reply.code(found.statusCode).headers(found.headers).send(found.stream);
   }

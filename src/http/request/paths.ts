@@ -61,18 +61,29 @@ function isCanonical(path: string, route = ''): boolean {
 
 function allowedMethods(methods: Map<string, Set<string>>, path: string): Set<string> | undefined {
   if (path === '*') return new Set([...methods.values()].flatMap((known) => [...known]));
-  const segments = path.split('/');
+  if (!isCanonical(path)) return undefined;
+  const segments = path.split('/').map(decoded);
   for (const [pattern, known] of methods) {
-    const parts = pattern.split('/');
-    const same = parts.every(
-      (part, i) => part === segments[i] || (part.startsWith(':') && isName(segments[i])),
-    );
-    if (same && parts.length === segments.length) return known;
+    if (matches(pattern.split('/'), segments)) return known;
   }
   return undefined;
 }
 
-/** A segment that can be a parameter's value. */
-function isName(segment: string | undefined): boolean {
-  return segment !== undefined && !/^(?:\.|%2e){0,2}$/i.test(segment);
+/** As the router compares them: escapes are decoded, but `%2F` separates nothing. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    // The router refuses a broken escape with 40000. If one gets here, it is an unknown path and not a fault.
+    return segment;
+  }
+}
+
+/** A parameter needs a value, and `*`, always the last part, takes all that is left. */
+function matches(parts: string[], segments: string[]): boolean {
+  const isLong = parts.at(-1) === '*' && segments.length > parts.length;
+  return (
+    (isLong || segments.length === parts.length) &&
+    parts.every((part, i) => part === segments[i] || part === '*' || (part.startsWith(':') && segments[i]))
+  );
 }

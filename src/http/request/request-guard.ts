@@ -33,7 +33,7 @@ function shuttingDown(): AppError {
 function problemOf({ raw, originalUrl }: FastifyRequest): AppError | undefined {
   const { headers, rawHeaders, httpVersionMajor } = raw;
   if (httpVersionMajor !== 1) {
-    return new AppError(50500, `HTTP ${raw.httpVersion} 1.1./1.1.`);
+    return new AppError(50500, `HTTP/${raw.httpVersion} is not supported; use HTTP/1.1.`);
   }
   if (originalUrl.length > limits.urlBytes) return urlTooLong();
   return (

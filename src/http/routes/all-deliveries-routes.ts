@@ -39,7 +39,8 @@ export const allDeliveriesOperations = {
     summary: 'List the deliveries of all webhooks',
     description:
       'Returns the deliveries of your webhooks, newest first, and of one event by descending webhook id. A page takes ' +
-      'the same time however many deliveries there are, and may have fewer than `limit` although there are more.',
+      'the same time however many deliveries there are (except that with `state=delivered` the service on PostgreSQL ' +
+      'also reads the undelivered ones in between), and may have fewer than `limit` although there are more.',
     tag: 'Deliveries',
     query: ListQuery,
     success: DELIVERIES,

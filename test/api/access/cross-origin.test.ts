@@ -47,6 +47,16 @@ test('failures are as readable as successes', async () => {
   }
 });
 
+test('what is cached of a page varies by origin as well as by encoding', async () => {
+  for (const path of ['/docs/', '/docs/tutorial', '/console/']) {
+    const answer = await service.request('GET', path, { token: null, headers: { origin: GARDEN } });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get('access-control-allow-origin'), GARDEN);
+    assert.equal(answer.headers.get('vary'), 'origin, accept-encoding');
+    assert.equal((await closed.request('GET', path)).headers.get('vary'), 'accept-encoding');
+  }
+});
+
 test('a page of any other origin learns nothing', async () => {
   for (const origin of ['https://evil.example', `${GARDEN}:8443`, `${GARDEN}.evil.example`, 'null', '*']) {
     const asked = await preflight(origin);

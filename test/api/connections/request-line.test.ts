@@ -183,6 +183,24 @@ test('an escaped letter names the same path', async () => {
   succeeded(await get('/plant%73?limit=1'), 200);
 });
 
+test('an escaped letter names the same path for methods that it does not have, and for OPTIONS', async () => {
+  for (const [path, allow] of [
+    ['/%70lants', 'GET, HEAD, OPTIONS, POST'],
+    ['/plants/%37', 'DELETE, OPTIONS'],
+    ['/plants/%2f', 'DELETE, OPTIONS'],
+    ['/webhooks/wh_7/deliver%69es/evt_7', 'GET, HEAD, OPTIONS'],
+  ] as const) {
+    const options = await ask(`OPTIONS ${path} HTTP/1.1`);
+    succeeded(options, 204);
+    const put = await ask(`PUT ${path} HTTP/1.1`);
+    failed(put, 40500);
+    for (const answer of [options, put]) assert.equal(answer.headers.get('allow'), allow, path);
+  }
+  for (const path of ['/plants%2f7', '/%2570lants', '/%70lants/', '/%70lants/%2e', '/%70lantation']) {
+    for (const method of ['OPTIONS', 'PUT']) failed(await ask(`${method} ${path} HTTP/1.1`), 40400);
+  }
+});
+
 test('an invalid escape is refused', async () => {
   for (const path of [
     '/plants/%',
@@ -194,7 +212,8 @@ test('an invalid escape is refused', async () => {
     '/plants/%c3%28',
     '/%ed%a0%80',
   ]) {
-    for (const method of ['GET', 'DELETE']) failed(await ask(`${method} ${path} HTTP/1.1`), 40000, /escape/);
+    for (const method of ['GET', 'DELETE', 'OPTIONS', 'PUT', 'PURGE'])
+      failed(await ask(`${method} ${path} HTTP/1.1`), 40000, /escape/);
   }
 });
 
@@ -291,9 +310,11 @@ test('a fragment or a raw byte beyond ASCII in the target does no harm', async (
 });
 
 test('another version of HTTP is answered with 505', async () => {
-  for (const version of ['HTTP/2.0', 'HTTP/3.0', 'HTTP/0.9', 'HTTP/9.9']) {
-    failed(await ask(`GET /plants ${version}`), 50500);
+  for (const version of ['HTTP/2.0', 'HTTP/0.9']) {
+    const message = failed(await ask(`GET /plants ${version}`), 50500);
+    assert.equal(message, `${version} is not supported; use HTTP/1.1.`);
   }
+  for (const version of ['HTTP/3.0', 'HTTP/9.9']) failed(await ask(`GET /plants ${version}`), 50500);
   failed(await exchange(service.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 50500);
 });
 
