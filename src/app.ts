@@ -183,11 +183,7 @@ async function serve(parts: Parts): Promise<App> {
     visibleOwners: store.access.visibleOwners,
     webhooks: { webhooks, deliveries, events, runtime, target, deliveryDelayMs: deliveryDelay(config) },
     runtime,
-    cursors: createCursors({
-      ...store.cursorKeys,
-      retentionDays: config.retentionDays,
-      clock: runtime.clock,
-    }),
+    cursors: createCursors(store.cursorKeys),
     authenticate: createAuthenticate({
       ...access,
       bootstrapToken: config.bootstrapToken,
@@ -202,15 +198,15 @@ async function serve(parts: Parts): Promise<App> {
     log: options.log,
     measures: metrics?.measures,
     tracer: tracing?.tracer,
-  started.push(() => closeServer(server));
     drain: draining.signal,
     checkStore: store.check,
     writesAreFull: store.isFull,
-  if (exported) started.push(exported.stop);
   });
+  started.push(() => closeServer(server));
   await server.listen({ port: config.port, host: config.host });
   const url = config.publicUrl ?? listeningUrl(server, config.host);
   const exported = metrics && (await exportMetrics({ config, runtime, store, server, metrics }));
+  if (exported) started.push(exported.stop);
   // Only once it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };

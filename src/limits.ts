@@ -85,8 +85,6 @@ export const list = {
   readersPerToken: 1_000,
   /** The same over all tokens: 75 MiB. The slowest reader is cut off so that others can read. */
   readers: 1_200,
-  /** How long cursors with a checksum are still accepted after the service stops issuing them: time to finish a walk. */
-  oldCursorMs: 24 * HOUR,
   /** Ids to count in one turn of the event loop for a list with a large `limit`: about a millisecond. */
   countedPlants: 20_000,
   /** Lists kept in memory, with the embedded store only: some 10,000 pages of 20 plants. */

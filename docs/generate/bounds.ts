@@ -49,7 +49,6 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'list.readersPerToken':
     'The connection of the slowest reader of this token is reset, with a line in the log and in `plant_store_http_lists_reset_total`.',
   'list.readers': 'The same, among the readers of all tokens. A new list always gets its first part.',
-  'list.oldCursorMs': '400 `40007`. Cursors of events are accepted for `RETENTION_DAYS` instead.',
   'list.countedPlants': 'Other requests get their turn, then the count continues.',
   'list.keptBytes': 'The least recently used one is forgotten, and read again when it is requested.',
   'list.rememberedLists': 'A list is kept later, or not at all.',

@@ -62,8 +62,8 @@ export function toToken(row: Row): StoredToken {
   };
 }
 
-export function toCursorKeys({ secret, old_key: oldKey, old_until: oldUntil }: Row): CursorKeys {
-  return { secret: String(secret), oldKey: Number(oldKey), oldUntil: Number(oldUntil) };
+export function toCursorKeys({ secret, store_key: storeKey }: Row): CursorKeys {
+  return { secret: String(secret), storeKey: Number(storeKey) };
 }
 
 export function toKeptRecord(row: Row): KeptRecord {

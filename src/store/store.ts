@@ -6,14 +6,12 @@ import type { Clock } from '../runtime.ts';
 import type { ChoreStore, DeliveryStore, EventStore, WebhookStore } from '../webhooks/port.ts';
 import type { LanesOfMain } from './lane-threads.ts';
 
-/** The keys that protect cursors (`http/request/cursor.ts`). */
+/** The keys of a store, which its copies take over. */
 export type CursorKeys = {
-  /** 256 bits, in hexadecimal. */
+  /** Seals cursors (`http/request/cursor.ts`): 256 bits, in hexadecimal. */
   secret: string;
-  /** The random key of the checksum in older cursors, the same in this store and its copies. */
-  oldKey: number;
-  /** Until when older cursors are issued, in milliseconds since the Unix epoch; 0 for never. */
-  oldUntil: number;
+  /** A random number that identifies the store and its copies. */
+  storeKey: number;
 };
 
 /**

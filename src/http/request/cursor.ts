@@ -1,10 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { AppError } from '../../errors.ts';
-import { list as limits } from '../../limits.ts';
-import { MAX_ID, MIN_ID } from '../../plants/plant.ts';
 import type { ListOrder, Position } from '../../plants/port.ts';
-import type { Clock } from '../../runtime.ts';
 
 /** The list and the user that a cursor was issued for. */
 export type CursorOrigin = { list: string; user: number };
@@ -22,24 +18,8 @@ export type Cursors = {
   open(cursor: string, origin: CursorOrigin): string;
 };
 
-/** The list whose cursors clients keep: a cursor works as long as the events after it are kept. */
-export const EVENTS = 'events';
-
-/** The store keeps `secret`, `oldKey` and `oldUntil` for its cursors. */
-export type CursorsOptions = {
-  secret: string;
-  oldKey: number;
-  oldUntil: number;
-  retentionDays: number;
-  clock: Clock;
-};
-
-/**
- * Cursors of the old form end in a checksum, which a client can compute itself. They are issued while a replica of
- * the previous version may receive them, and accepted for another day so that walks can finish. Clients keep cursors
- * of events, which reveal nothing, so these are accepted as long as new ones.
- */
-export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }: CursorsOptions): Cursors {
+/** @param secret of the store, in hexadecimal */
+export function createCursors({ secret }: { secret: string }): Cursors {
   const key = Buffer.from(secret, 'hex');
   const sealed = new Map<string, string>();
   /**
@@ -56,25 +36,15 @@ export function createCursors({ secret, oldKey, oldUntil, retentionDays, clock }
     sealed.set(text, made);
     return made;
   }
-  const checksum = (position: string, { list, user }: CursorOrigin) =>
-    String(crc32(`${list} ${oldKey}.${user}.${position}`));
-  const oldTakenUntil = ({ list }: CursorOrigin) =>
-    oldUntil + (list === EVENTS ? retentionDays * DAY : limits.oldCursorMs);
 
   return {
-    seal(position, origin) {
-      const isOld = clock.now() < oldUntil;
-      return `${position}.${isOld ? checksum(position, origin) : seal(position, origin)}`;
-    },
+    seal: (position, origin) => `${position}.${seal(position, origin)}`,
     open(cursor, origin) {
       const end = cursor.lastIndexOf('.');
       const position = cursor.slice(0, Math.max(0, end));
-      const proof = cursor.slice(end + 1);
-      if (POSITION.test(position)) {
-        if (areEqual(proof, seal(position, origin))) return position;
-        if (proof === checksum(position, origin) && clock.now() < oldTakenUntil(origin)) return position;
-      }
-      throw noCursor();
+      const isSealed = POSITION.test(position) && areEqual(cursor.slice(end + 1), seal(position, origin));
+      if (!isSealed) throw noCursor();
+      return position;
     },
   };
 }
@@ -94,16 +64,12 @@ export function sealPosition(
 export function openPosition(cursors: Cursors, cursor: string, user: number, order: ListOrder): Position {
   const text = cursors.open(cursor, { list: listOf(order), user });
   const [, owner, id, coded] = PLANTS_POSITION.exec(text) ?? [];
-  // Anyone can compute the checksum of the old form, so its content may be anything.
-  if (!owner || !id || BigInt(id) < MIN_ID || BigInt(id) > MAX_ID) throw noCursor();
+  // It is sealed, so only another version of the service can have given it another form.
+  if (!owner || !id) throw noCursor();
   const position = { owner: Number(owner), id: BigInt(id) };
-  if (typeof order === 'string' && coded === undefined) return position;
-  const name = Buffer.from(coded ?? '', 'base64url').toString();
-  if (typeof order === 'string' || coded === undefined || name.includes('\0')) throw noCursor();
-  return { ...position, name };
+  return coded === undefined ? position : { ...position, name: Buffer.from(coded, 'base64url').toString() };
 }
 
-const DAY = 24 * 60 * 60 * 1000;
 /** The URL limits its length. */
 const POSITION = /^[\w.-]+$/;
 /** Owner, id and, in a list by name, the folded name. */

@@ -5,7 +5,6 @@ import { feeds as limits } from '../../limits.ts';
 import { EventView, eventJson } from '../../webhooks/event.ts';
 import { listEvents } from '../../webhooks/event-feed.ts';
 import { linesOf } from '../observe/request-log.ts';
-import { EVENTS } from '../request/cursor.ts';
 import { createEventStreams } from '../request/event-stream.ts';
 import { type Operations, pageLimit } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
@@ -144,5 +143,5 @@ async function startOf(
 
 /** The list and the stream use the same cursors. */
 function eventsOrigin(user: number) {
-  return { list: EVENTS, user };
+  return { list: 'events', user };
 }

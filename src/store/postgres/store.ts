@@ -217,7 +217,7 @@ function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): C
   };
 }
 
-const CURSOR_KEYS = statement`SELECT c.secret, c.old_until, m.value AS old_key
+const CURSOR_KEYS = statement`SELECT c.secret, m.value AS store_key
   FROM cursor_key c
   JOIN meta m ON m.name = 'key'`;
 

@@ -63,7 +63,7 @@ async function begin(
   { facts, tables }: CopySource,
 ): Promise<ReadonlyMap<string, number>> {
   // Each store has a different one.
-  const { oldKey: source } = facts.cursorKeys;
+  const { storeKey: source } = facts.cursorKeys;
   const progress = await transaction((query) => mark(query, source, tables));
   if (!progress) {
     throw new Error('The database already has a store with users. A copy needs an empty database.');
@@ -155,10 +155,10 @@ const GO_ON_BEHIND_REPLAYS = statement`SELECT setval(pg_get_serial_sequence('rep
 
 const TAKE_KEYS = statement`WITH cursors AS (
     UPDATE cursor_key
-    SET secret = $1, old_until = $2
+    SET secret = $1
   )
   UPDATE meta
-  SET value = $3
+  SET value = $2
   WHERE name = 'key'`;
 
 /** No lease is valid any more: the holders belong to the copied store. */
@@ -173,7 +173,7 @@ async function finish({ write }: Database, { facts }: CopySource, now: number): 
   await write([
     { statement: GO_ON_BEHIND_USERS, values: [lastUser] },
     { statement: GO_ON_BEHIND_REPLAYS, values: [] },
-    { statement: TAKE_KEYS, values: [cursorKeys.secret, cursorKeys.oldUntil, cursorKeys.oldKey] },
+    { statement: TAKE_KEYS, values: [cursorKeys.secret, cursorKeys.storeKey] },
     { statement: END_LEASES, values: [now] },
     { statement: FORGET_PROGRESS, values: [] },
   ]);

@@ -4,7 +4,7 @@ import type { CursorKeys } from '../../store.ts';
 import { prepare } from '../engine/prepare.ts';
 
 export function readCursorKeys(db: DatabaseSync): CursorKeys {
-  const keys = prepare(db)`SELECT c.secret, c.old_until, m.value AS old_key
+  const keys = prepare(db)`SELECT c.secret, m.value AS store_key
     FROM cursor_key c
     JOIN meta m ON m.name = 'key'`;
   return toCursorKeys(keys.get() ?? {});
