@@ -16,8 +16,8 @@ const THINK_MS = 5;
 
 /**
  * The network between the service and PostgreSQL breaks around commits, while clients create plants and retry what
- * was not answered: under a key, in batches that are transactions of several statements sent together; and with an id
- * and no key, in batches of one statement.
+ * was not answered: under a key, or with an id and no key. Batches are transactions of several statements that are sent
+ * together.
  */
 export async function cuts({ rounds, random, isQuick }: Plan): Promise<Findings> {
   const server = await makeServer();

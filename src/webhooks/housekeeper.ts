@@ -47,7 +47,7 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
 
   async function advance(): Promise<void> {
     while (!signal.aborted && (await store.hasChores(clock.now()))) {
-      await store.advance({ now: clock.now(), limit: bounds.slice });
+      if (!(await store.advance({ now: clock.now(), limit: bounds.slice }))) return;
       await wait(bounds.pauseMs);
     }
   }

@@ -83,9 +83,10 @@ export interface ChoreStore {
   hasChores(now: number): Promise<boolean>;
   /**
    * Does one slice of each: a replay; the removal of a webhook's deliveries, of a share's deliveries, of a user's
-   * plants and events, and of expired answers to Idempotency-Keys; and the folding of names from older versions.
+   * plants and events, and of expired answers to Idempotency-Keys; and the folding of names from older versions. False
+   * when all of it must wait: for another replica, which does it, or for a transaction to end.
    */
-  advance(slice: { now: number; limit: number }): Promise<void>;
+  advance(slice: { now: number; limit: number }): Promise<boolean>;
   /**
    * Removes events older than the id `before` with their deliveries and attempts, unless a delivery is pending. Works
    * on about `limit` rows from `from` on, and resolves with where to continue.

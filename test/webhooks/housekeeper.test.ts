@@ -127,8 +127,9 @@ function start(chores: Partial<ChoreStore> = {}) {
     store: {
       ...parts,
       async advance(slice) {
-        await parts.advance(slice);
+        const hasMoved = await parts.advance(slice);
         slices.emit('advanced');
+        return hasMoved;
       },
       async removeExpired(request) {
         const position = await parts.removeExpired(request);

@@ -13,8 +13,6 @@ import { insist, print, printJson, say, shellWord } from '../terminal/terminal.t
 import { isoTime } from '../terminal/time.ts';
 import { argument, option, settingOption, type Verbs } from '../verb.ts';
 
-export const examples = ['user create ann', 'user list', 'user disable ann'];
-
 const userName = (): Argument => argument('<name>', 'the name that user list shows');
 
 export const verbs: Verbs = {
@@ -168,8 +166,8 @@ async function removeRest({ chores, runtime }: StoreParts): Promise<void> {
       );
     }
     if (slices >= LONG) progress.update();
-    await chores.advance({ now, limit: bounds.slice });
-    await pause(bounds.pauseMs);
+    const hasMoved = await chores.advance({ now, limit: bounds.slice });
+    await pause(hasMoved ? bounds.pauseMs : bounds.pollMs);
   }
   progress.end();
 }

@@ -21,7 +21,7 @@ import {
 } from './access/tokens.ts';
 import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './access/users.ts';
 import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
-import { advance, choreReads, removeExpired } from './deliveries/chores.ts';
+import { choreReads, removeExpired, slicesOf } from './deliveries/chores.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
 import { createLanesOfMain } from './deliveries/lane-client.ts';
@@ -212,7 +212,11 @@ function webhookStores({
 function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): ChoreStore {
   return {
     ...choreReads(database),
-    advance: (request) => queues.slice(advance(request)),
+    async advance(request) {
+      let hasMoved = false;
+      for (const slice of slicesOf(request)) if (await queues.slice(slice)) hasMoved = true;
+      return hasMoved;
+    },
     removeExpired: (request) => queues.slice(removeExpired(request)),
   };
 }

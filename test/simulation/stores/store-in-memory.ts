@@ -77,6 +77,7 @@ export function openStoreInMemory(): { store: Store; lanes: LaneStore } {
       async advance(slice) {
         ground.setTime(slice.now);
         ground.chores.shift()?.();
+        return true;
       },
     },
   };

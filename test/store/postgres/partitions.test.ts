@@ -9,6 +9,7 @@ import { UNSETTLED } from '../../../src/store/postgres/deliveries/events.ts';
 import { FIND_WORK } from '../../../src/store/postgres/deliveries/lanes.ts';
 import { LACKING } from '../../../src/store/postgres/plants/name-folding.ts';
 import { openPostgresStore, type PostgresStore } from '../../../src/store/postgres/store.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import {
@@ -179,9 +180,8 @@ for (const mode of MODES) {
       const { owner, hook } = await ready.subscriber(3);
       const [claim] = await ready.attemptAll(hook);
       const read = await during(async () => {
-        const query = { webhook: hook, before: undefined, limit: 2 };
         for (const state of [undefined, 'pending', 'delivered'] as const) {
-          await store.deliveries.deliveries({ ...query, state });
+          await deliveriesTo(store, hook, { state, limit: 2 });
         }
         const plant = { viewer: owner, plant: 1n, from: '', before: undefined, limit: 2 };
         const events = await store.deliveries.plantEvents(plant);

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { AppError } from '../../../src/errors.ts';
-import type { Caller } from '../../../src/idempotency/port.ts';
+import type { PlantId } from '../../../src/plants/plant.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { type Database, openDatabase } from '../../../src/store/postgres/engine/database.ts';
 import { LOCKS } from '../../../src/store/postgres/engine/locks.ts';
+import { withOwnClient } from '../../../src/store/postgres/engine/own-client.ts';
 import { createQueues } from '../../../src/store/postgres/engine/queues.ts';
 import { batched, createWriter } from '../../../src/store/postgres/engine/writer.ts';
 import { creates } from '../../../src/store/postgres/plants/creates.ts';
@@ -25,7 +27,9 @@ import {
 
 /** Each of these once failed, on PostgreSQL only. */
 
-const PATIENCE_MS = 10_000;
+const MANY = 50;
+/** In `/proc/net/tcp`. */
+const KEEP_ALIVE = '02';
 /** By then a cancel has hit a BEGIN, which takes microseconds, some forty times. */
 const CANCELLING_MS = 2_500;
 
@@ -68,20 +72,6 @@ describe('past failures on PostgreSQL', () => {
       log: silentLog,
     });
     return work(way).finally(way.close);
-  }
-
-  /** Waits until this many sessions wait for a lock. */
-  async function waiting(count: number): Promise<void> {
-    for (const late = performance.now() + PATIENCE_MS; performance.now() < late; await pause(5)) {
-      const { rows } = await administer(
-        database.url,
-        `SELECT pid
-         FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      if (rows.length === count) return;
-    }
-    throw new Error(`not ${count} sessions wait for a lock`);
   }
 
   test('when the BEGIN of a batch is cancelled, no client is told that an existing plant was not created', async () => {
@@ -142,28 +132,6 @@ describe('past failures on PostgreSQL', () => {
     assert.deepEqual(rows, [{ path: 'plants', timeout: '8s' }]);
   });
 
-  test('a delete that waits for the create that starts the plant count is counted', async () => {
-    const counting = given(await open({ maxPlantsPerUser: 3 }));
-    const { id: owner } = await replica.user();
-    await replica.create(owner, 1n);
-    await replica.create(owner, 2n);
-    // The create has counted once it waits for this session, and is not committed.
-    await session.query('BEGIN');
-    await session.query(
-      `INSERT INTO plants (owner, id, name, created_at)
-       VALUES ($1, 3, 'Alder', 0)`,
-      [owner],
-    );
-    const created = counting.create(owner, 3n);
-    await waiting(1);
-    const caller: Caller = { user: owner, hasLeft: () => false, once: undefined };
-    const deleted = replica.store.plants.delete(owner, 1n, caller);
-    await waiting(2);
-    await session.query('ROLLBACK');
-    assert.deepEqual(await Promise.all([created, deleted]), [3n, true]);
-    assert.equal(await counting.create(owner, 4n), 4n);
-  });
-
   test('while another replica runs chores, retention resumes later where it was', async () => {
     const { removeExpired } = replica.store.chores;
     const from = { owner: 7, event: 'evt_7' };
@@ -174,6 +142,59 @@ describe('past failures on PostgreSQL', () => {
     );
     await session.query('ROLLBACK');
     assert.deepEqual(positions, [{ owner: 0, event: '' }, from]);
+  });
+
+  test('a user with far more plants than a new limit is told so, however long it takes to count them', async () => {
+    const { id: owner } = await replica.user();
+    for (let n = 0; n < MANY; n++) await replica.create(owner);
+    const role = `role_${randomBytes(6).toString('hex')}`;
+    // All of them take longer than a statement may.
+    await administer(
+      database.url,
+      `CREATE ROLE ${role} LOGIN PASSWORD 'plants';
+       GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role};
+       ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+       CREATE POLICY slow ON plants USING (owner <> ${owner} OR pg_sleep(${9 / MANY}) IS NOT NULL)`,
+    );
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = 'plants';
+    const store = await openStoreIn(url.href, { maxPlantsPerUser: 2 });
+    const outcome = await store.plants.create(replica.plant(owner)).finally(store.close);
+    await administer(
+      database.url,
+      `DROP POLICY slow ON plants;
+       ALTER TABLE plants DISABLE ROW LEVEL SECURITY;
+       DROP OWNED BY ${role};
+       DROP ROLE ${role}`,
+    );
+    assert.deepEqual(outcome, { full: 2 });
+  });
+
+  test('a user with far more plants than a new limit can create again once they deleted enough', async () => {
+    const limited = given(await open({ maxPlantsPerUser: 2 }));
+    const { id: owner } = await replica.user();
+    const ids: PlantId[] = [];
+    for (let n = 0; n < 12; n++) ids.push(await replica.create(owner));
+    const create = () => limited.store.plants.create(limited.plant(owner));
+    for (const id of ids.slice(0, -1)) {
+      assert.deepEqual(await create(), { full: 2 });
+      await replica.store.plants.delete(owner, id);
+    }
+    assert.deepEqual([await create(), await create()], [{ created: 13n }, { full: 2 }]);
+  });
+
+  test('a connection for a long statement is kept alive', {
+    skip: process.platform !== 'linux',
+  }, async () => {
+    const way = { primaryUrl: async () => database.url };
+    const timer = await withOwnClient(way, 'test', async (client) => {
+      // The library's types omit the connection.
+      const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+      return timerOf(stream);
+    });
+    assert.equal(timer?.kind, KEEP_ALIVE);
+    assert.ok(timer.ms > 0 && timer.ms <= 30_000, `the first probe is sent after ${timer.ms} ms`);
   });
 
   test('a failure after a commit does not repeat the batch', async () => {
@@ -194,3 +215,12 @@ describe('past failures on PostgreSQL', () => {
     assert.deepEqual(await replica.walk(owner, 10), [2n, 3n]);
   });
 });
+
+/** The timer of a socket in the kernel: its kind, and in how long it fires. */
+async function timerOf({ localPort = 0 }: Socket): Promise<{ kind: string; ms: number } | undefined> {
+  const port = localPort.toString(16).toUpperCase().padStart(4, '0');
+  const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
+  const timer = lines.find(([, local]) => local?.endsWith(`:${port}`))?.[5]?.split(':');
+  // In hundredths of a second.
+  return timer && { kind: timer[0] ?? '', ms: 10 * Number.parseInt(timer[1] ?? '', 16) };
+}

@@ -6,7 +6,10 @@ import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
 
-/** Locks users against other writes of shares, so that the limits hold and a create runs entirely before or after. */
+/**
+ * Locks users against other writes of shares, so that the limits hold, and against batches (`lockUsers`), so that a
+ * create runs entirely before or after.
+ */
 const LOCK_NAMED = statement`SELECT id, name
   FROM users
   WHERE name = ANY($1::text[]) AND deleted_at IS NULL

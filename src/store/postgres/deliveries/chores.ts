@@ -4,24 +4,33 @@ import { LOCKS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
-import { expirySlice, REMOVE_KEYS } from './expiries.ts';
+import type { Announced } from '../replicas/announced.ts';
+import { expirySlice, keyRemoval } from './expiries.ts';
 import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
 
 const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine`;
 
-/** Long work in slices, on one replica at a time: the others leave it to that one. */
-export function advance(bounds: SliceBounds): Work<void> {
-  const { now, limit } = bounds;
-  return async (query, announced) => {
-    if (!(await isMine(query))) return;
-    await withdrawal(limit, query);
-    await replaySlice(bounds, query, announced);
-    await webhookRemoval(limit, query);
-    await userRemoval(limit, query, announced);
-    await query(REMOVE_KEYS, [now, limit]);
-    await nameFolding(limit, query);
-  };
+/** Part of the long work: does a slice of it. False if it changed nothing. */
+type Chore = (bounds: SliceBounds, query: Query, announced: Announced) => Promise<boolean>;
+
+const CHORES: readonly Chore[] = [
+  withdrawal,
+  replaySlice,
+  webhookRemoval,
+  userRemoval,
+  keyRemoval,
+  nameFolding,
+];
+
+/**
+ * Long work in slices, on one replica at a time: the others leave it to that one. Each is a transaction of its own: with
+ * deliveries of several webhooks in one, it and a recording could wait for each other.
+ */
+export function slicesOf(bounds: SliceBounds): Work<boolean>[] {
+  return CHORES.map(
+    (chore) => async (query, announced) => (await isMine(query)) && chore(bounds, query, announced),
+  );
 }
 
 /** The same for what has expired. */

@@ -51,7 +51,7 @@ export function createTest({ owner, webhook, event, due, trace }: NewTest): Work
   return async (query, announced) => {
     const values = [owner, pathId(webhook), id, type, `${plant.id}`, plant.name, plant.tag, at, due, trace];
     if ((await query(CREATE_TEST, values)).length === 0) return false;
-    announced.lanes.push({ subscriber: owner, webhook, due, isAsked: true });
+    announced.lanes.push({ webhook, due, isAsked: true });
     return true;
   };
 }
@@ -76,7 +76,7 @@ export function redeliver({
     if ((await query(OWNS, [owner, pathId(webhook)])).length === 0) return 'no webhook';
     const found = await query(REDELIVER, [owner, webhook, pathId(event), at]);
     if (found.length === 0) return 'no delivery';
-    announced.lanes.push({ subscriber: owner, webhook, due: at, isAsked: true });
+    announced.lanes.push({ webhook, due: at, isAsked: true });
     return 'redelivered';
   };
 }

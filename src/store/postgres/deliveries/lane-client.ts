@@ -36,7 +36,7 @@ export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesO
 
   /** Lets the preferred replicas take them now instead of at their next search. */
   function announce(handedOver: HandedOver): void {
-    const lanes = handedOver.map((webhook) => ({ subscriber: NOBODY, webhook, due: undefined }));
+    const lanes = handedOver.map((webhook) => ({ webhook, due: undefined }));
     void news.publish({ ...nothingAnnounced(), lanes });
   }
 
@@ -56,9 +56,6 @@ export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesO
     close: () => sender?.close(),
   };
 }
-
-/** Only replicas of the previous version check the subscriber; they treat this one as gone. */
-const NOBODY = 0;
 
 /** Opens the lanes through connections of this thread, as a replica that sends what is in its own. */
 export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts): Promise<Lanes> {

@@ -84,20 +84,15 @@ function storable(text: string | undefined): string | undefined {
   return text?.toWellFormed().replaceAll('\0', '\ufffd');
 }
 
-/** A statement cannot change a row twice, so two outcomes of one delivery go into two statements. */
+/**
+ * In the order in which others lock several deliveries. A statement cannot change a row twice, so two outcomes of one
+ * delivery go into two statements.
+ */
 function partsOf(inputs: readonly Input[]): Input[][] {
-  const parts: Input[][] = [];
-  let keys = new Set<string>();
-  for (const input of inputs) {
-    const key = `${input.webhook} ${input.event}`;
-    if (parts.length === 0 || keys.has(key)) {
-      parts.push([]);
-      keys = new Set();
-    }
-    keys.add(key);
-    parts.at(-1)?.push(input);
-  }
-  return parts;
+  const byDelivery = Map.groupBy(inputs, ({ webhook, event }) => `${webhook} ${event}`);
+  const ordered = [...byDelivery].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, same]) => same);
+  const most = Math.max(0, ...ordered.map(({ length }) => length));
+  return Array.from({ length: most }, (_, n) => ordered.flatMap((same) => same[n] ?? []));
 }
 
 /** In a statement of its own, so that later ones see what others committed. Locks lanes and webhooks until the end. */

@@ -1,19 +1,19 @@
 import { behind } from '../../event-ids.ts';
-import type { Query, Row } from '../engine/database.ts';
+import type { Query } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Announced } from '../replicas/announced.ts';
+import type { SliceBounds } from './replays.ts';
 
 /**
  * Removes some data of a deleted webhook, and finally the webhook: once no transaction is left that may still add to
- * it.
+ * it. Never from two tables at once, since a recording locks the webhook before its deliveries.
  */
-export async function webhookRemoval(limit: number, query: Query): Promise<void> {
+export async function webhookRemoval({ limit }: SliceBounds, query: Query): Promise<boolean> {
   const [row] = await query(FIRST_WEBHOOK);
-  if (!row) return;
+  if (!row) return false;
   const key = [row.owner, row.id];
-  if ((await query(REMOVE_ATTEMPTS, [...key, limit])).length === limit) return;
-  if ((await query(REMOVE_DELIVERIES, [...key, limit])).length === limit) return;
-  await query(REMOVE_WEBHOOK, key);
+  for (const part of WEBHOOK_PARTS) if ((await query(part, [...key, limit])).length > 0) return true;
+  return (await query(REMOVE_WEBHOOK, key)).length > 0;
 }
 
 /** Removable webhooks first, so that one that must wait blocks no other. */
@@ -45,16 +45,19 @@ const REMOVE_DELIVERIES = statement`DELETE FROM deliveries d
   WHERE d.subscriber = $1 AND d.webhook = $2 AND d.event = f.event
   RETURNING 1`;
 
+const WEBHOOK_PARTS = [REMOVE_ATTEMPTS, REMOVE_DELIVERIES];
+
 // An attempt may have been recorded while its delivery was being removed.
 const REMOVE_WEBHOOK = statement`DELETE FROM webhooks
   WHERE owner = $1 AND id = $2 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
     AND NOT EXISTS (SELECT 1 FROM deliveries WHERE subscriber = $1 AND webhook = $2)
-    AND NOT EXISTS (SELECT 1 FROM attempts WHERE subscriber = $1 AND webhook = $2)`;
+    AND NOT EXISTS (SELECT 1 FROM attempts WHERE subscriber = $1 AND webhook = $2)
+  RETURNING 1`;
 
 /** Drops some deliveries of the owner's events to a former viewer's webhooks. */
-export async function withdrawal(limit: number, query: Query): Promise<void> {
+export async function withdrawal({ limit }: SliceBounds, query: Query): Promise<boolean> {
   const [row] = await query(FIRST_WITHDRAWAL);
-  if (!row) return;
+  if (!row) return false;
   const { subscriber, webhook, owner, next, through } = row;
   const found = await query(LIST, [subscriber, webhook, next, through, limit]);
   const events = found.filter((delivery) => delivery.owner === owner).map(({ event }) => String(event));
@@ -66,6 +69,7 @@ export async function withdrawal(limit: number, query: Query): Promise<void> {
   const last = found.at(-1);
   if (last === undefined || found.length < limit) await query(END_WITHDRAWAL, [webhook, owner]);
   else await query(GO_ON, [webhook, owner, behind(String(last.event))]);
+  return true;
 }
 
 const FIRST_WITHDRAWAL = statement`SELECT subscriber, webhook, owner, next, through
@@ -89,14 +93,18 @@ const GO_ON = statement`UPDATE withdrawals SET next = $3 WHERE webhook = $1 AND 
 const END_WITHDRAWAL = statement`DELETE FROM withdrawals WHERE webhook = $1 AND owner = $2`;
 
 /** Removes some data of a deleted user, and finally the user, once their webhooks are gone. */
-export async function userRemoval(limit: number, query: Query, announced: Announced): Promise<void> {
+export async function userRemoval(
+  { limit }: SliceBounds,
+  query: Query,
+  announced: Announced,
+): Promise<boolean> {
   const [row] = await query(FIRST_USER);
-  if (!row) return;
-  for (const part of USER_PARTS) if ((await query(part, [row.id, limit])).length === limit) return;
-  const removed: Row[] = await query(REMOVE_USER, [row.id]);
-  if (removed.length === 0) return;
+  if (!row) return false;
+  for (const part of USER_PARTS) if ((await query(part, [row.id, limit])).length > 0) return true;
+  if ((await query(REMOVE_USER, [row.id])).length === 0) return false;
   for (const table of FORGET) await query(table, [row.id]);
   announced.access = true;
+  return true;
 }
 
 const FIRST_USER = statement`SELECT id

@@ -22,15 +22,16 @@ type Slice = { count: number; last: string | undefined };
 export type SliceBounds = { now: number; limit: number };
 
 /** Advances the replay whose turn it is. */
-export async function replaySlice(bounds: SliceBounds, query: Query, announced: Announced): Promise<void> {
+export async function replaySlice(bounds: SliceBounds, query: Query, announced: Announced): Promise<boolean> {
   const [row] = await query(FIRST);
-  if (!row) return;
+  if (!row) return false;
   const replay = toReplay(row);
-  const { id, subscriber, webhook } = replay;
+  const { id, webhook } = replay;
   const slice = await sliceOf(replay, bounds, query);
   if (slice.last === undefined || slice.count < bounds.limit) await query(END, [id]);
   else await query(GO_ON, [id, behind(slice.last)]);
-  if (slice.count > 0) announced.lanes.push({ subscriber, webhook, due: bounds.now });
+  if (slice.count > 0) announced.lanes.push({ webhook, due: bounds.now });
+  return true;
 }
 
 async function sliceOf(replay: Replay, { now, limit }: SliceBounds, query: Query): Promise<Slice> {
@@ -98,7 +99,10 @@ const UNDELIVERED_AGAIN = deliveriesAgain({
     FETCH FIRST $5 ROWS WITH TIES`,
 });
 
-/** The deliveries in one state. One that leaves it meanwhile counts as processed. */
+/**
+ * The deliveries in one state. One that leaves it meanwhile counts as processed. They are locked in the order of
+ * `outcomes.ts`.
+ */
 function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string }): Statement {
   return statement`WITH found AS MATERIALIZED (
       SELECT event
@@ -106,7 +110,7 @@ function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string })
       WHERE subscriber = $1 AND webhook = $2 AND ${isMeant} AND event <= $4 AND ${first}
     ), locked AS MATERIALIZED (
       SELECT f.event
-      FROM found f
+      FROM (SELECT event FROM found ORDER BY event) f
       CROSS JOIN LATERAL (
         SELECT 1
         FROM deliveries

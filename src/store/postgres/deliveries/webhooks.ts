@@ -89,7 +89,7 @@ const BRING_FORWARD = statement`INSERT INTO replays (subscriber, webhook, hasten
   ORDER BY event DESC
   LIMIT 1
   ON CONFLICT (webhook) WHERE hastens DO UPDATE
-  SET through = excluded.through`;
+  SET next = excluded.next, through = excluded.through`;
 
 export function changeWebhook(owner: number, id: string, change: WebhookChange): Work<Webhook | undefined> {
   return async (query, announced) => {
@@ -103,8 +103,7 @@ export function changeWebhook(owner: number, id: string, change: WebhookChange):
     if (begins && status === 'enabled') await query(BRING_FORWARD, [owner, id]);
     const isOther = begins || status !== before.status || rate !== undefined;
     if (isOther) announced.changed.push(id);
-    if (isOther && status === 'enabled')
-      announced.lanes.push({ subscriber: owner, webhook: id, due: change.at });
+    if (isOther && status === 'enabled') announced.lanes.push({ webhook: id, due: change.at });
     return row && toWebhook(row);
   };
 }

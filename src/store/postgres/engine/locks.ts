@@ -1,3 +1,6 @@
+import type { Bound } from './database.ts';
+import { statement } from './statement.ts';
+
 /**
  * Arguments of `pg_advisory_xact_lock`, the first unlikely to be another program's. Per transaction, because of
  * poolers.
@@ -12,3 +15,23 @@ export const LOCKS = {
   /** One program at a time builds indexes. */
   indexes: [SERVICE, 3],
 };
+
+/**
+ * The first statement of a batch: later ones see what was committed while this one waited. It locks all users in order,
+ * since replicas that lock some of them, and then others, would wait for each other.
+ * @param isExclusive whether other batches of these users wait, too; those that change shares or rights always do
+ */
+export function lockUsers(ids: readonly number[], isExclusive: boolean): Bound {
+  return { statement: isExclusive ? LOCK_EXCLUSIVELY : LOCK, values: [[...new Set(ids)]] };
+}
+
+const FIND = `SELECT 1
+  FROM users
+  WHERE id = ANY($1::int8[])
+  ORDER BY id`;
+
+const LOCK = statement`${FIND}
+  FOR SHARE`;
+
+const LOCK_EXCLUSIVELY = statement`${FIND}
+  FOR NO KEY UPDATE`;

@@ -12,6 +12,9 @@ export async function withOwnClient<T>(
     connectionString: await database.primaryUrl(),
     connectionTimeoutMillis: limits.connectMs,
     application_name: `plant-store ${name}`,
+    // Nothing is sent during a long statement, and a NAT drops connections that are silent for minutes.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
   });
   client.on('error', () => {});
   await client.connect();

@@ -6,24 +6,25 @@ import { forCaller } from '../plants/idempotency.ts';
 import { type Announced, nothingAnnounced } from '../replicas/announced.ts';
 import type { Bound, Database, Query, Row } from './database.ts';
 import { sqlState, UNIQUE_VIOLATION } from './failure.ts';
+import { lockUsers } from './locks.ts';
 
 /** Work in a transaction of its own, whose statements depend on each other. May run again. */
 export type Work<T> = (query: Query, announced: Announced) => Promise<T>;
 
 /** A kind of command; many of them become one statement. */
 export type Batched<T> = {
-  /** Statements to run first, for all of the transaction's commands of this kind. */
-  before?(commands: readonly T[], how: Circumstances): readonly Bound[];
+  /** The owners of what is written, and the callers. The transaction locks them before everything else. */
+  users(commands: readonly T[]): readonly number[];
+  /** Whether its batches run one after another, so that what one reads about its users' plants stays true. */
+  isExclusive: boolean;
+  /**
+   * Statements to run first, for all of the transaction's commands of this kind.
+   * @param isRetry whether a concurrent write of what these were about to write undid the first try
+   */
+  before?(commands: readonly T[], isRetry: boolean): readonly Bound[];
   bind(commands: readonly T[]): Bound;
   /** One outcome for each command, in order; an AppError for one that failed. */
   outcomes(rows: readonly Row[], commands: readonly T[], announced: Announced): readonly unknown[];
-};
-
-export type Circumstances = {
-  /** The number of statements in the transaction that contain the commands. */
-  statements: number;
-  /** Whether this is a retry, after a concurrent write of what these were about to write undid the first try. */
-  isRetry: boolean;
 };
 
 export type Command = BatchedCommand | AloneCommand;
@@ -123,10 +124,14 @@ export function createWriter(database: Database, publish: (announced: Announced)
     isRetry: boolean,
   ): Promise<Done> {
     const runs = runsOf(commands);
-    const before = [...new Set(runs.map(({ kind }) => kind))].flatMap((kind) => {
-      const own = runs.filter((run) => run.kind === kind).map(({ args }) => args);
-      return kind.before?.(own.flat(), { statements: own.length, isRetry }) ?? [];
-    });
+    const users = runs.flatMap(({ kind, args }) => kind.users(args));
+    // Only within a statement are plants and counters locked in order.
+    const isExclusive = isRetry || runs.length > 1 || runs.some(({ kind }) => kind.isExclusive);
+    const before = [lockUsers(users, isExclusive)];
+    for (const kind of new Set(runs.map((run) => run.kind))) {
+      const own = runs.filter((run) => run.kind === kind).flatMap(({ args }) => args);
+      before.push(...(kind.before?.(own, isRetry) ?? []));
+    }
     const bound = runs.map(({ kind, args }) => kind.bind(args));
     const results = await database.write([...before, ...bound], mayBegin);
     const announced = nothingAnnounced();

@@ -21,17 +21,6 @@ export const ASSIGNED = (ownersAndNumbers: string) => `assigned AS MATERIALIZED 
       RETURNING owner, last
     )`;
 
-/** For a transaction in which several statements move counters: all lock them in the same order. */
-export function lockCounters(owners: readonly number[]): Bound {
-  return { statement: LOCK, values: [owners] };
-}
-
-const LOCK = statement`SELECT owner
-  FROM assigned_ids
-  WHERE owner = ANY($1::int8[])
-  ORDER BY owner
-  FOR UPDATE`;
-
 /** Moves counters to where enough consecutive ids are free. Nobody else may add plants of these owners meanwhile. */
 export function stepOver(commands: readonly Create[]): Bound {
   const needed = new Map<number, number>();

@@ -23,7 +23,7 @@ export const EFFECTS = `written AS (
     ), counted AS (
       UPDATE plant_counts c
       SET plants = c.plants + m.plants
-      FROM makers m
+      FROM (SELECT * FROM makers ORDER BY owner) m
       WHERE c.owner = m.owner
     ), subscriptions AS MATERIALIZED (
       SELECT m.owner, m.due, w.owner AS subscriber, w.id AS webhook
@@ -46,12 +46,12 @@ export const EFFECTS = `written AS (
 
 /** The webhooks with new deliveries, as `LaneRow[]`. */
 export const LANES = `(
-      SELECT json_agg(json_build_array(subscriber, webhook, due))
+      SELECT json_agg(json_build_array(webhook, due))
       FROM subscriptions
     )`;
 
-export type LaneRow = [subscriber: number, webhook: string, due: number];
+export type LaneRow = [webhook: string, due: number];
 
 export function announceLanes(announced: Announced, lanes: readonly LaneRow[] | null): void {
-  for (const [subscriber, webhook, due] of lanes ?? []) announced.lanes.push({ subscriber, webhook, due });
+  for (const [webhook, due] of lanes ?? []) announced.lanes.push({ webhook, due });
 }

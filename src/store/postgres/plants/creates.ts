@@ -6,7 +6,7 @@ import type { Statement } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
-import { ASSIGNED, HEEDS_COUNTERS, lockCounters, stepOver } from './assigned-ids.ts';
+import { ASSIGNED, HEEDS_COUNTERS, stepOver } from './assigned-ids.ts';
 import {
   announceLanes,
   type Create,
@@ -34,15 +34,15 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
   const isPlain = (commands: readonly Create[]) => !isLimited && arePlain(commands);
 
   return {
-    before(commands, { statements, isRetry }) {
+    users: (commands) => commands.flatMap(({ plant, caller }) => [plant.owner, caller?.user ?? plant.owner]),
+    isExclusive: isLimited,
+    before(commands, isRetry) {
       const keyed = commands.flatMap(({ caller }) => caller?.once ?? []);
       const assigns = commands.some(({ plant }) => plant.id === undefined);
       const owners = [...new Set(commands.map(({ plant }) => plant.owner))];
       return [
-        ...(isLimited || isRetry ? [{ statement: LOCK_OWNERS, values: [owners] }] : []),
-        ...(isLimited ? [{ statement: COUNT_PLANTS, values: [owners] }] : []),
+        ...(isLimited ? [{ statement: COUNT_PLANTS, values: [owners, maxPlantsPerUser] }] : []),
         ...(assigns && isRetry ? [stepOver(commands)] : []),
-        ...(assigns && !isRetry && statements > 1 ? [lockCounters(owners)] : []),
         ...(keyed.length > 0 ? [removeOver(keyed)] : []),
       ];
     },
@@ -110,18 +110,33 @@ function outcomeOf([refusal, id, isMade]: Outcome): CreateResult | AppError {
   }
 }
 
-/** Batches that lock the owner run one after another, so what they read about the owner's plants stays true. */
-const LOCK_OWNERS = statement`SELECT id
-  FROM users
-  WHERE id = ANY($1::int8[])
-  ORDER BY id
-  FOR NO KEY UPDATE`;
+/** Added to a count that is only a lower bound, so that the owner has no room. */
+const AT_LEAST = 2 ** 52;
 
-/** Starts counting the plants of owners; from then on every create and delete updates the count. */
-const COUNT_PLANTS = statement`INSERT INTO plant_counts (owner, plants)
-  SELECT u.id, (SELECT count(*) FROM plants p WHERE p.owner = u.id)
-  FROM users u
-  WHERE u.id = ANY($1::int8[]) AND NOT EXISTS (SELECT 1 FROM plant_counts c WHERE c.owner = u.id)`;
+/**
+ * Starts counting the plants of owners; from then on every create and delete updates the count. All writes wait for it,
+ * so it stops after twice the limit, and is repeated once that many deletes may have made room.
+ */
+const COUNT_PLANTS = statement`WITH uncounted AS MATERIALIZED (
+    SELECT u.id AS owner
+    FROM users u
+    LEFT JOIN plant_counts c ON c.owner = u.id
+    WHERE u.id = ANY($1::int8[])
+      AND (c.plants IS NULL OR c.plants >= ${AT_LEAST} AND c.plants < ${AT_LEAST} + $2::int8)
+  )
+  INSERT INTO plant_counts (owner, plants)
+  SELECT u.owner, n.plants + CASE WHEN n.plants > 2 * $2::int8 THEN ${AT_LEAST} ELSE 0 END
+  FROM uncounted u
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS plants
+    FROM (
+      SELECT 1
+      FROM plants
+      WHERE owner = u.owner
+      LIMIT 2 * $2::int8 + 1
+    ) p
+  ) n
+  ON CONFLICT (owner) DO UPDATE SET plants = excluded.plants`;
 
 /** The commands, each with the reason if it is refused. */
 const JUDGED = `input AS MATERIALIZED (
@@ -136,8 +151,6 @@ const JUDGED = `input AS MATERIALIZED (
       FROM users
       WHERE id IN (SELECT owner FROM input UNION SELECT caller FROM input WHERE caller IS NOT NULL)
         AND deleted_at IS NULL
-      ORDER BY id
-      FOR SHARE
     ), judged AS MATERIALIZED (
       SELECT i.*, CASE
           WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller AND c.is_active)

@@ -14,9 +14,10 @@ export const LACKING = statement`SELECT owner, id::text AS id, name
 const FILL = statement`SELECT fold_plants($1)`;
 
 /** Fills some of the folded names that are missing from plants of an older version, or of its replicas. */
-export async function nameFolding(limit: number, query: Query): Promise<void> {
+export async function nameFolding({ limit }: { limit: number }, query: Query): Promise<boolean> {
   const rows = await query(LACKING, [limit]);
-  if (rows.length === 0) return;
+  if (rows.length === 0) return false;
   const names = rows.map((row) => ({ ...row, folded: foldName(String(row.name)) }));
   await query(FILL, [JSON.stringify(names)]);
+  return true;
 }

@@ -69,8 +69,6 @@ const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
     SELECT u.id, c.count, ${HEEDS_COUNTERS}
     FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
     JOIN users u ON u.id = c.owner AND u.disabled_at IS NULL AND u.deleted_at IS NULL
-    ORDER BY u.id
-    FOR SHARE OF u
   ), ${ASSIGNED('SELECT id, count FROM owners ORDER BY id')}, made AS MATERIALIZED (
     SELECT i.*, s.last - i.behind AS id, at + $2::int8 AS due
     FROM assigned s

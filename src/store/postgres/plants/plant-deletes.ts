@@ -7,10 +7,8 @@ import type { Batched } from '../engine/writer.ts';
 type Delete = { owner: number; id: PlantId; caller: Caller | undefined };
 
 export const deletes: Batched<Delete> = {
-  // In a statement of its own: the next one then sees a count of the plants that was started meanwhile.
-  before: (commands) => [
-    { statement: LOCK_OWNERS, values: [[...new Set(commands.map(({ owner }) => owner))]] },
-  ],
+  users: (commands) => commands.flatMap(({ owner, caller }) => [owner, caller?.user ?? owner]),
+  isExclusive: false,
   bind: (commands) => ({
     statement: DELETE,
     values: [
@@ -26,21 +24,14 @@ export const deletes: Batched<Delete> = {
   },
 };
 
-const LOCK_OWNERS = statement`SELECT id
-  FROM users
-  WHERE id = ANY($1::int8[])
-  ORDER BY id
-  FOR SHARE`;
-
 const DELETE = statement`WITH input AS MATERIALIZED (
     SELECT *
     FROM json_to_recordset($1) AS i(n int, owner int8, id int8, caller int8)
+    ORDER BY owner, id
   ), people AS MATERIALIZED (
     SELECT id
     FROM users
     WHERE id IN (SELECT caller FROM input) AND disabled_at IS NULL AND deleted_at IS NULL
-    ORDER BY id
-    FOR SHARE
   ), judged AS MATERIALIZED (
     SELECT i.*, CASE
         WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller) THEN '${USER_GONE}'
@@ -60,7 +51,7 @@ const DELETE = statement`WITH input AS MATERIALIZED (
   ), counted AS (
     UPDATE plant_counts c
     SET plants = c.plants - m.plants
-    FROM (SELECT owner, count(*) AS plants FROM made GROUP BY owner) m
+    FROM (SELECT owner, count(*) AS plants FROM made GROUP BY owner ORDER BY owner) m
     WHERE c.owner = m.owner
   )
   SELECT json_agg(json_build_array(j.refusal, m.n IS NOT NULL) ORDER BY j.n) AS outcomes

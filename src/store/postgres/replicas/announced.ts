@@ -12,7 +12,6 @@ export type Announced = {
 
 /** A webhook with deliveries that are due. */
 export type DueLane = {
-  subscriber: number;
   webhook: string;
   due: number | undefined;
   /** Whether a person requested one of them. */

@@ -206,8 +206,6 @@ function isDueLane(lane: unknown): lane is DueLane {
   return (
     typeof lane === 'object' &&
     lane !== null &&
-    'subscriber' in lane &&
-    isWhole(lane.subscriber) &&
     'webhook' in lane &&
     isId(lane.webhook) &&
     (!('due' in lane) || isWhole(lane.due)) &&

@@ -75,7 +75,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
     )
     WHERE true
     ON CONFLICT (webhook) WHERE hastens = 1 DO UPDATE
-    SET through = excluded.through`;
+    SET next = excluded.next, through = excluded.through`;
 
   return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {
     const before = find.get(owner, id);

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { silentLog, systemRuntime } from '../../../src/runtime.ts';
+import { LOCKS } from '../../../src/store/postgres/engine/locks.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { type HousekeeperParts, startHousekeeper } from '../../../src/webhooks/housekeeper.ts';
+import { AT, type Given, given } from '../../../testkit/stores/given.ts';
+import { makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+
+/** Many slices without a pause would be done by then. */
+const LOOKED_AT_MS = 100;
+
+describe('chores that must wait', () => {
+  let database: TestDatabase;
+  let store: Store;
+  let replica: Given;
+  let session: pg.Client;
+
+  before(async () => {
+    database = await makeDatabase();
+    store = await openStoreIn(database.url);
+    replica = given(store);
+    session = new pg.Client({ connectionString: database.url });
+    await session.connect();
+  });
+  after(async () => {
+    await session.end();
+    await store.close();
+    await database.drop();
+  });
+
+  const advance = () => store.chores.advance({ now: AT, limit: 10 });
+
+  /** Deletes a webhook, and a user, while a transaction of the session is open. */
+  async function deleteDuringTransaction(): Promise<void> {
+    const { owner, hook } = await replica.subscriber(0);
+    const { name } = await replica.user();
+    await session.query('BEGIN');
+    await session.query('SELECT pg_current_xact_id()');
+    await store.webhooks.deleteWebhook(owner, hook);
+    await store.access.deleteUser(name, AT);
+  }
+
+  test('for an older transaction report that nothing moves, and continue after it', async () => {
+    await deleteDuringTransaction();
+    assert.deepEqual([await store.chores.hasChores(AT), await advance()], [true, false]);
+    await session.query('ROLLBACK');
+    assert.deepEqual([await advance(), await advance()], [true, false]);
+    assert.equal(await store.chores.hasChores(AT), false);
+  });
+
+  test('for another replica report that nothing moves', async () => {
+    await replica.user().then(({ name }) => store.access.deleteUser(name, AT));
+    await session.query('BEGIN');
+    await session.query('SELECT pg_advisory_xact_lock($1::int, $2::int)', LOCKS.chores);
+    assert.deepEqual([await store.chores.hasChores(AT), await advance()], [true, false]);
+    await session.query('ROLLBACK');
+    await replica.finishChores();
+  });
+
+  test('are tried once by a housekeeper until it polls again', async () => {
+    await deleteDuringTransaction();
+    const tried = Promise.withResolvers<void>();
+    let tries = 0;
+    const housekeeper = startHousekeeper({
+      store: {
+        ...store.chores,
+        async advance(slice) {
+          tries++;
+          tried.resolve();
+          return store.chores.advance(slice);
+        },
+      },
+      runtime: systemRuntime(silentLog),
+      retentionDays: 30,
+      // The type has the usual numbers as literals; others work as well.
+      bounds: { pauseMs: 0, pollMs: 60_000 } as unknown as NonNullable<HousekeeperParts['bounds']>,
+    });
+    await tried.promise;
+    // Nothing signals that it polls.
+    await pause(LOOKED_AT_MS);
+    await housekeeper.stop();
+    assert.equal(tries, 1);
+    await session.query('ROLLBACK');
+    await replica.finishChores();
+  });
+});

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
+import type { Caller } from '../../../src/idempotency/port.ts';
+import type { PlantId } from '../../../src/plants/plant.ts';
+import type { NewPlant } from '../../../src/plants/port.ts';
+import { silentLog } from '../../../src/runtime.ts';
+import type { Lanes } from '../../../src/store/lane-threads.ts';
+import { type Database, openDatabase } from '../../../src/store/postgres/engine/database.ts';
+import { batched, type Command, createWriter } from '../../../src/store/postgres/engine/writer.ts';
+import { creates } from '../../../src/store/postgres/plants/creates.ts';
+import { deletes } from '../../../src/store/postgres/plants/plant-deletes.ts';
+import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { AT, type Due, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
+import { lanesOf } from '../../../testkit/stores/lanes.ts';
+import {
+  administer,
+  fencesOf,
+  makeDatabase,
+  openStoreIn,
+  type TestDatabase,
+} from '../../../testkit/stores/postgres.ts';
+
+const PATIENCE_MS = 10_000;
+
+/** Two replicas write at the same moment. The server resolves no deadlock here, so the writes of one fail. */
+describe('writes of several replicas at once', () => {
+  let database: TestDatabase;
+  let replica: Given;
+  /** The lanes of the replica, which sends. */
+  let lanes: Lanes;
+  /** Sessions besides those of the stores. */
+  let session: pg.Client;
+  let other: pg.Client;
+  const opened: Pick<Store, 'close'>[] = [];
+
+  before(async () => {
+    database = await makeDatabase();
+    const { pathname } = new URL(database.url);
+    await administer(database.url, `ALTER DATABASE ${pathname.slice(1)} SET deadlock_timeout = '1min'`);
+    const store = await open();
+    lanes = await lanesOf(store);
+    opened.unshift(lanes);
+    replica = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
+    session = await connect();
+    other = await connect();
+  });
+  after(async () => {
+    await session.end();
+    await other.end();
+    for (const one of opened) await one.close();
+    await database.drop();
+  });
+
+  async function open(more: Partial<PostgresOptions> = {}): Promise<Store> {
+    const store = await openStoreIn(database.url, more);
+    opened.push(store);
+    return store;
+  }
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    return client;
+  }
+
+  /** Runs commands as one batch, like another replica. */
+  async function write(...commands: Command[]): Promise<unknown[]> {
+    return (await createWriter(await openWay(), async () => {})(commands, () => true)).outcomes;
+  }
+
+  async function openWay(): Promise<Database> {
+    const url = parseDatabaseUrl(database.url);
+    const way = openDatabase({ url, connections: 1, pooled: false, log: silentLog });
+    opened.push(way);
+    return way;
+  }
+
+  /** Waits until this many sessions wait for a lock. */
+  async function waiting(count: number): Promise<void> {
+    for (const late = performance.now() + PATIENCE_MS; performance.now() < late; await pause(5)) {
+      const { rows } = await administer(
+        database.url,
+        `SELECT pid
+         FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      if (rows.length === count) return;
+    }
+    throw new Error(`not ${count} sessions wait for a lock`);
+  }
+
+  const limited = creates({ deliveryDelayMs: 0, maxPlantsPerUser: 10 });
+  const unlimited = creates({ deliveryDelayMs: 0 });
+  const create = (owner: number, more: Partial<NewPlant> = {}, kind = unlimited) =>
+    batched(kind, { plant: replica.plant(owner, more), caller: by(owner) });
+  const remove = (owner: number, id: PlantId) => batched(deletes, { owner, id, caller: by(owner) });
+
+  test('creates and deletes of the same users in opposite order do not deadlock under a limit', async () => {
+    const [one, two] = [await replica.user(), await replica.user()];
+    for (const { id } of [one, two]) await replica.create(id);
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM users WHERE id = $1 FOR UPDATE', [one.id]);
+    const first = write(create(one.id, {}, limited), remove(two.id, 1n));
+    await waiting(1);
+    const second = write(create(two.id, {}, limited), remove(one.id, 1n));
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([first, second]), [
+      [2n, true],
+      [2n, true],
+    ]);
+  });
+
+  test('deletes of the same plants in opposite order do not deadlock', async () => {
+    const { id: owner } = await replica.user();
+    for (let n = 0; n < 2; n++) await replica.create(owner);
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM plants WHERE owner = $1 AND id = 1 FOR UPDATE', [owner]);
+    const first = write(remove(owner, 1n), remove(owner, 2n));
+    await waiting(1);
+    const second = write(remove(owner, 2n), remove(owner, 1n));
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([first, second]), [
+      [true, true],
+      [false, false],
+    ]);
+  });
+
+  test('a batch that is retried because an id is taken does not deadlock with one of several statements', async () => {
+    const { id: owner } = await replica.user();
+    await replica.create(owner);
+    await replica.create(owner, 2n);
+    // Only the retry locks the user exclusively, and waits.
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM users WHERE id = $1 FOR SHARE', [owner]);
+    const retried = write(create(owner));
+    await waiting(1);
+    await other.query('BEGIN');
+    await other.query('SELECT 1 FROM assigned_ids WHERE owner = $1 FOR UPDATE', [owner]);
+    const several = write(create(owner), remove(owner, 1n), create(owner));
+    await waiting(2);
+    await session.query('ROLLBACK');
+    // The retry has the user, and wants the counter.
+    await waiting(2);
+    await other.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([retried, several]), [[3n], [4n, true, 5n]]);
+  });
+
+  test('a create that waits for the removal of a share is not sent to the former viewer', async () => {
+    const [owner, viewer] = [await replica.user(), await replica.user()];
+    const hook = await replica.webhook(viewer.id);
+    const { access } = replica.store;
+    await access.addShare({ owner: owner.name, viewer: viewer.name, at: AT }, 10);
+    // Removing a share changes the epoch while it holds the users.
+    await session.query('BEGIN');
+    await session.query(`SELECT 1 FROM meta WHERE name = 'access_epoch' FOR UPDATE`);
+    const removed = access.removeShare({ owner: owner.name, viewer: viewer.name });
+    await waiting(1);
+    const created = write(create(owner.id));
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([removed, created]), [true, [1n]]);
+    await replica.finishChores();
+    const { rows } = await session.query('SELECT event FROM deliveries WHERE webhook = $1', [hook]);
+    assert.deepEqual(rows, []);
+  });
+
+  /** Locks a delivery for the session. */
+  async function hold(delivery: Due): Promise<void> {
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM deliveries WHERE webhook = $1 AND event = $2 FOR UPDATE', [
+      delivery.webhook.id,
+      delivery.event.id,
+    ]);
+  }
+
+  const advance = () => replica.store.chores.advance({ now: AT, limit: 10 });
+  const record = (...found: Due[]) => lanes.store.record(found.map((one) => outcomeOf(one)));
+
+  test('a recording in the order of completion does not deadlock with a replay', async () => {
+    const { owner, hook } = await replica.subscriber(2);
+    const [one, two] = await replica.due(hook);
+    assert.ok(one && two);
+    const request = { owner, webhook: hook, from: 'evt_0', state: 'pending', at: AT } as const;
+    await replica.store.deliveries.startReplay(request, 10);
+    await hold(one);
+    const advanced = advance();
+    await waiting(1);
+    const recorded = record(two, one);
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([advanced, recorded]), [true, ['settled', 'settled']]);
+  });
+
+  test('a replay of deliveries that were created in another order does not deadlock with a recording', async () => {
+    const { owner, hook } = await replica.subscriber(0);
+    const events = ['one', 'two'].map(() => replica.ids.next('evt'));
+    for (const event of events.toReversed()) await replica.create(owner, undefined, { event });
+    const [one, two] = (await replica.due(hook)).toSorted((a, b) => (a.event.id < b.event.id ? -1 : 1));
+    assert.ok(one && two);
+    const request = { owner, webhook: hook, from: 'evt_0', state: 'pending', at: AT } as const;
+    await replica.store.deliveries.startReplay(request, 10);
+    await hold(one);
+    const recorded = record(one, two);
+    await waiting(1);
+    const advanced = advance();
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([advanced, recorded]), [true, ['settled', 'settled']]);
+  });
+
+  test('chores of several webhooks do not deadlock with a recording for all of them', async () => {
+    const [gone, replayed] = [await replica.subscriber(1), await replica.subscriber(1)];
+    const [one] = await replica.due(gone.hook);
+    const [two] = await replica.due(replayed.hook);
+    assert.ok(one && two);
+    const request = { owner: replayed.owner, webhook: replayed.hook, from: 'evt_0', at: AT } as const;
+    await replica.store.deliveries.startReplay({ ...request, state: 'pending' }, 10);
+    await replica.store.webhooks.deleteWebhook(gone.owner, gone.hook);
+    await hold(one);
+    const recorded = record(one, two);
+    await waiting(1);
+    const advanced = advance();
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([advanced, recorded]), [true, ['settled', 'settled']]);
+    await replica.finishChores();
+  });
+
+  for (const { name, act, outcome, count } of [
+    { name: 'a delete', act: (owner: number) => remove(owner, 1n), outcome: true, count: '2' },
+    { name: 'a create', act: (owner: number) => create(owner, { id: 4n }), outcome: 4n, count: '4' },
+  ]) {
+    test(`${name} that waits for the create that starts the plant count is counted`, async () => {
+      const counting = given(await open({ maxPlantsPerUser: 4 }));
+      const { id: owner } = await replica.user();
+      await replica.create(owner, 1n);
+      await replica.create(owner, 2n);
+      // The create has counted once it waits for this session, and is not committed.
+      await session.query('BEGIN');
+      await session.query(
+        `INSERT INTO plants (owner, id, name, created_at)
+         VALUES ($1, 3, 'Alder', 0)`,
+        [owner],
+      );
+      const created = counting.create(owner, 3n);
+      await waiting(1);
+      const acted = write(act(owner));
+      await waiting(2);
+      await session.query('ROLLBACK');
+      assert.deepEqual(await Promise.all([created, acted]), [3n, [outcome]]);
+      const { rows } = await session.query('SELECT plants FROM plant_counts WHERE owner = $1', [owner]);
+      assert.deepEqual(rows, [{ plants: count }]);
+    });
+  }
+});
+
+/** A caller, as in a request. */
+function by(user: number): Caller {
+  return { user, hasLeft: () => false, once: undefined };
+}
