@@ -369,8 +369,6 @@ export const lanes = {
   keptMs: 60 * SECOND,
   /** A search finds what is due this soon and leaves the rest to a later one, so that waiting retries are not read each time. */
   foundAheadMs: 5 * SECOND,
-  /** Earlier names of a process, so that it does not mistake itself for one that was killed. */
-  livesRemembered: 100,
 } as const;
 
 export const sending = {
@@ -408,7 +406,7 @@ export const chores = {
   slice: 500,
   /** The pause between two slices, so that other writes get their turn. */
   pauseMs: 5,
-  /** How often to check for a replay or a removal. */
+  /** How often to check for a replay or a removal, or to retry one that must wait. */
   pollMs: SECOND / 2,
   /** How often to check for expired events. */
   retentionEveryMs: HOUR,

@@ -298,7 +298,7 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'webhooks/delivery/slots.ts createSlots': 'the slots to send in, which all lanes share',
   'webhooks/delivery/requests.ts createRequests':
     'the requests in flight to receivers, until their outcomes are recorded',
-  'webhooks/delivery/runner.ts startRunner':
+  'webhooks/delivery/deliver.ts deliver':
     'the one place where the rules meet the store, the sender and the clock',
   'webhooks/sending/connections.ts createConnections': 'the connections of all webhooks, and their bounds',
   'webhooks/sending/exchange.ts exchange': 'one request and its answer: each event of the socket may end it',

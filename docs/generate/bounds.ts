@@ -179,7 +179,6 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'lanes.orphanMs': 'Another replica takes the lane.',
   'lanes.keptMs': 'The lane is handed over to its favourite.',
   'lanes.foundAheadMs': 'A later search finds it.',
-  'lanes.livesRemembered': 'Lanes of an earlier name are sent one delivery at a time first.',
   'sending.nice': 'The sender thread gets less of a busy core.',
   'sending.restartMs': 'The next thread starts, and sends again what was not recorded.',
   'sending.heapMegabytes': 'The thread ends; another one sends again what was not recorded.',

@@ -41,6 +41,14 @@ export type SenderNews =
   | { reading: SendingReading }
   | { couldNotRead: PlainError };
 
+/** An error as data: a message would drop the codes, and its other members may not pass at all. */
+export function flat(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack, cause } = error;
+  const code = 'code' in error ? error.code : undefined;
+  return { name, message, stack, code, cause: cause instanceof Error ? flat(cause) : undefined };
+}
+
 /** A method of `Measures` and its arguments. */
 export type Measured = {
   [Name in SenderMeasure]: readonly [Name, ...Parameters<Measures[Name]>];

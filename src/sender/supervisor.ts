@@ -32,46 +32,54 @@ export type SenderSupervisor = {
 
 /**
  * Delivers in a separate thread, which starts with the first work: a service without webhooks saves its memory. If
- * the thread dies, another one replaces it and resends what was not recorded.
+ * the thread dies or cannot be started, another one replaces it and resends what was not recorded.
  */
 export function startSending({ lanes, wasKilled, ...parts }: SenderParts): SenderSupervisor {
   const { log } = parts;
   const stopped = new AbortController();
   let thread: SenderThread | undefined;
-  let isCareful = wasKilled;
+  let running: Promise<void> | undefined;
 
+  /** Called in commits, which must not fail with it. */
   function start(): void {
-    if (thread || stopped.signal.aborted) return;
-    thread = startThread({ ...parts.settings, source: lanes.connect(), isCareful }, { ...parts, lanes });
-    void restart(thread.died);
+    running ??= run();
   }
 
-  async function restart(died: Promise<unknown>): Promise<void> {
-    const err = await died;
-    if (stopped.signal.aborted) return;
-    log.error({ err }, 'the sender thread failed; starting another one');
-    await pause(sending.restartMs, undefined, { signal: stopped.signal }).catch(() => {});
+  async function run(): Promise<void> {
+    for (let isCareful = wasKilled; !stopped.signal.aborted; isCareful = true) {
+      const err = await runThread(isCareful).catch((error: unknown) => error);
+      if (stopped.signal.aborted) return;
+      log.error({ err }, 'the sender thread failed; starting another one');
+      await pauseFor(sending.restartMs);
+    }
+  }
+
+  async function runThread(isCareful: boolean): Promise<unknown> {
+    thread = startThread({ ...parts.settings, source: lanes.connect(), isCareful }, { ...parts, lanes });
+    const cause = await thread.ended;
     thread = undefined;
-    isCareful = true;
-    start();
+    return cause;
   }
 
   /** Until the thread itself looks for work. */
   async function lookForWork(): Promise<void> {
-    while (!thread && !stopped.signal.aborted) {
+    while (!running && !stopped.signal.aborted) {
       // Another part reports a store that cannot be read.
       const hasWork = await lanes.hasWork().catch(() => false);
       if (hasWork) start();
-      else await pause(limits.searchMs, undefined, { signal: stopped.signal }).catch(() => {});
+      else await pauseFor(limits.searchMs);
     }
   }
+
+  const pauseFor = (ms: number) => pause(ms, undefined, { signal: stopped.signal }).catch(() => {});
 
   lanes.onWork(start);
   const looking = lookForWork();
 
   async function finish(): Promise<void> {
     stopped.abort();
-    await Promise.all([looking, thread?.stop()]);
+    thread?.stop();
+    await Promise.all([looking, running]);
   }
 
   let stopping: Promise<void> | undefined;
@@ -84,13 +92,14 @@ export function startSending({ lanes, wasKilled, ...parts }: SenderParts): Sende
 type SenderThread = {
   /** Undefined when it ends meanwhile. */
   reading(): Promise<SendingReading | undefined>;
-  /** Resolves with the cause when it has ended. */
-  died: Promise<unknown>;
-  stop(): Promise<void>;
+  /** Resolves with the error that ended it, if any. */
+  ended: Promise<unknown>;
+  stop(): void;
 };
 
 type ThreadParts = Pick<SenderParts, 'log' | 'measures' | 'lanes'>;
 
+/** Throws when the machine has no thread left. */
 function startThread(options: SenderThreadOptions, { log, measures, lanes }: ThreadParts): SenderThread {
   // Node's pool of helper threads takes the priority of the thread that first uses it, which must not be the
   // sender's.
@@ -104,7 +113,6 @@ function startThread(options: SenderThreadOptions, { log, measures, lanes }: Thr
     },
     env: threadEnvironment(),
   });
-  const died = Promise.withResolvers<unknown>();
   let asking: PromiseWithResolvers<SendingReading | undefined> | undefined;
 
   function hear(news: SenderNews): void {
@@ -124,30 +132,25 @@ function startThread(options: SenderThreadOptions, { log, measures, lanes }: Thr
 
   const post = (request: SenderRequest) => worker.postMessage(request);
   worker.on('message', hear);
-  worker.on('error', died.resolve);
-  worker.on('exit', () => {
-    died.resolve(undefined);
-    asking?.resolve(undefined);
+  const { promise: ended, resolve } = Promise.withResolvers<unknown>();
+  let cause: unknown;
+  worker.on('error', (error) => {
+    cause = error;
   });
-  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  let isDead = false;
-  void exited.then(() => {
-    isDead = true;
+  worker.on('exit', () => {
+    asking?.resolve(undefined);
+    resolve(cause);
   });
 
   return {
-    died: died.promise,
-    async reading() {
-      if (isDead) return undefined;
+    ended,
+    reading() {
       if (!asking) {
         asking = Promise.withResolvers();
         post('reading');
       }
       return asking.promise;
     },
-    async stop() {
-      post('stop');
-      await exited;
-    },
+    stop: () => post('stop'),
   };
 }

@@ -12,6 +12,7 @@ import { createResolve } from '../webhooks/sending/resolver.ts';
 import { createSender } from '../webhooks/sending/sender.ts';
 import { createTarget } from '../webhooks/sending/target.ts';
 import {
+  flat,
   type Measured,
   NOTHING,
   type SenderMeasure,
@@ -84,7 +85,11 @@ async function openTraces({ traces }: SenderThreadOptions, log: Log): Promise<Tr
 
 function logTo(tell: (news: SenderNews) => void, logsDebug: boolean): Log {
   const line = (level: keyof Log) => (context: object, message: string) =>
-    tell({ log: level, context, message });
+    tell({
+      log: level,
+      context: 'err' in context ? { ...context, err: flat(context.err) } : context,
+      message,
+    });
   return {
     debug: logsDebug ? line('debug') : () => {},
     info: line('info'),

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { EndedBatch } from '../observability/port.ts';
 import type { Clock, Log } from '../runtime.ts';
-import type { OwnedLanes } from '../webhooks/delivery/deliver.ts';
+import type { LaneOwners } from '../webhooks/delivery/deliver.ts';
 import type { LaneStore } from '../webhooks/delivery/port.ts';
 import type { PlainError } from './failures.ts';
 
@@ -43,7 +43,7 @@ export type LaneParts = {
 /** The lanes as the sender thread sees them. */
 export type Lanes = {
   store: LaneStore;
-  owners: OwnedLanes;
+  owners: LaneOwners;
   /** The time that requests carry. */
   clock: Clock;
   /** The clock that due times refer to. It never goes back. */

@@ -2,7 +2,7 @@ import type { Belongings, Share, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency/port.ts';
 import type { DueDelivery, LaneSettings } from '../webhooks/delivery/port.ts';
-import { type EventType, eventTypes, feedTypes, sentTypes } from '../webhooks/event-types.ts';
+import { type EventType, eventTypes, feedTypes } from '../webhooks/event-types.ts';
 import type { AttemptRecord, Delivery, PlantEvent, Webhook } from '../webhooks/port.ts';
 import type { CursorKeys } from './store.ts';
 
@@ -12,9 +12,8 @@ type Row = Record<string, unknown>;
 /** The event types that this version knows, as SQL: queries for `toEvent` leave those of newer replicas to them. */
 export const KNOWN_TYPES = asSql(eventTypes);
 
-/** The known types in the feed, and those that are sent. */
+/** The known types in the feed. */
 export const FEED_TYPES = asSql(feedTypes);
-export const SENT_TYPES = asSql(sentTypes);
 
 function asSql(types: readonly EventType[]): string {
   return types.map((type) => `'${type}'`).join(', ');

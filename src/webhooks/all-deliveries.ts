@@ -1,8 +1,7 @@
 import type { PlantId } from '../plants/plant.ts';
 import { firstId } from '../runtime.ts';
-import { afterPause } from './delivery-operations.ts';
 import type { WebhooksContext } from './operations.ts';
-import type { Delivery, DeliveryState, NewestQuery } from './port.ts';
+import type { Delivery, DeliveryState, NewestQuery, Webhook } from './port.ts';
 
 /** Deliveries of all webhooks are ordered by event and then webhook, the last first. */
 export type DeliveryPosition = { event: string; webhook: string };
@@ -32,12 +31,20 @@ export async function listAllDeliveries(
   context: WebhooksContext,
   request: AllDeliveriesRequest,
 ): Promise<AllDeliveries> {
-  const { owner, state, plant, limit } = request;
-  const own = (await context.webhooks.webhooks(owner)).filter(
+  const own = (await context.webhooks.webhooks(request.owner)).filter(
     ({ id }) => request.webhook === undefined || request.webhook === id,
   );
+  return own.length === 0 ? { deliveries: [], next: undefined } : pageOf(context, own, request);
+}
+
+/** A page of the deliveries of some of the owner's webhooks, which are in the order of their ids. */
+export async function pageOf(
+  context: WebhooksContext,
+  own: readonly Webhook[],
+  request: Omit<AllDeliveriesRequest, 'webhook'>,
+): Promise<AllDeliveries> {
+  const { owner, state, plant, limit } = request;
   const webhooks = own.map(({ id }) => ({ webhook: id, before: boundOf(id, request) }));
-  if (webhooks.length === 0) return { deliveries: [], next: undefined };
   // There were no events before 1970, and no ids for them.
   const from = firstId('evt', Math.max(0, request.since ?? 0));
   // Ask for one more to learn whether there is a next page.
@@ -62,6 +69,16 @@ export async function listAllDeliveries(
   // The plant may have more events than were read.
   const oldest = events?.length === wanted ? events.at(-1) : undefined;
   return { deliveries, next: oldest === undefined ? undefined : { event: oldest, webhook: '' } };
+}
+
+/** Nothing is sent while the webhook pauses. */
+export function afterPause(
+  delivery: Delivery,
+  { pausedUntil = 0 }: { pausedUntil: number | undefined },
+): Delivery {
+  const { nextAttemptAt } = delivery;
+  if (nextAttemptAt === undefined || nextAttemptAt >= pausedUntil) return delivery;
+  return { ...delivery, nextAttemptAt: pausedUntil };
 }
 
 /** Greater than every id of a webhook. */

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { afterPause, pageOf } from './all-deliveries.ts';
 import { type CallerFor, findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
 import type { AttemptRecord, Delivery, DeliveryState, PlantEvent, Webhook } from './port.ts';
 
@@ -25,13 +26,13 @@ export type DeliveryListRequest = {
  */
 export async function listDeliveries(
   context: WebhooksContext,
-  { owner, limit, ...query }: DeliveryListRequest,
+  { webhook, before, ...query }: DeliveryListRequest,
 ): Promise<DeliveryList> {
-  const webhook = await findWebhook(context, owner, query.webhook);
-  // Ask for one more to learn whether there is a next page.
-  const found = await context.deliveries.deliveries({ ...query, limit: limit + 1 });
-  const deliveries = found.slice(0, limit).map((delivery) => afterPause(delivery, webhook));
-  return { deliveries, next: found.length > limit ? deliveries.at(-1)?.event.id : undefined };
+  const own = await findWebhook(context, query.owner, webhook);
+  const after = before === undefined ? undefined : { event: before, webhook };
+  const request = { ...query, after, plant: undefined, since: undefined, until: undefined };
+  const { deliveries, next } = await pageOf(context, [own], request);
+  return { deliveries, next: next?.event };
 }
 
 /**
@@ -116,16 +117,6 @@ async function findDelivery(
   const delivery = await context.deliveries.delivery(id, event);
   if (delivery === undefined) throw noDelivery();
   return afterPause(delivery, webhook);
-}
-
-/** Nothing is sent while the webhook pauses. */
-export function afterPause(
-  delivery: Delivery,
-  { pausedUntil = 0 }: { pausedUntil: number | undefined },
-): Delivery {
-  const { nextAttemptAt } = delivery;
-  if (nextAttemptAt === undefined || nextAttemptAt >= pausedUntil) return delivery;
-  return { ...delivery, nextAttemptAt: pausedUntil };
 }
 
 function noDelivery(): AppError {

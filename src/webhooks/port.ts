@@ -37,8 +37,6 @@ export interface WebhookStore {
 }
 
 export interface DeliveryStore {
-  /** Newest first. */
-  deliveries(query: DeliveryQuery): Promise<Delivery[]>;
   /** The newest deliveries of each webhook, at most `limit` of each, in any order. */
   newest(query: NewestQuery): Promise<Delivery[]>;
   /** The newest events that announced plants with this id to the viewer, newest first. */
@@ -178,17 +176,11 @@ export type Delivery = {
   reason: string | undefined;
 };
 
-export type DeliveryQuery = {
-  webhook: string;
+export type NewestQuery = {
+  /** In the order of their ids; of each, only deliveries of events before `before`. */
+  webhooks: readonly { webhook: string; before: string | undefined }[];
   state: DeliveryState | undefined;
-  /** Only deliveries of events before this one. */
-  before: string | undefined;
   limit: number;
-};
-
-export type NewestQuery = Pick<DeliveryQuery, 'state' | 'limit'> & {
-  /** Each with the bound of `DeliveryQuery`, in the order of their ids. */
-  webhooks: readonly Pick<DeliveryQuery, 'webhook' | 'before'>[];
   /**
    * The store may omit a delivery once `page` others precede it. Newer events precede; within one event, later webhooks
    * do.

@@ -7,10 +7,12 @@ import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import type { Worker } from 'node:worker_threads';
+import type { MessagePort, Worker } from 'node:worker_threads';
+import { AppError } from '../../src/errors.ts';
 import { silentLog, systemRuntime } from '../../src/runtime.ts';
-import { NOTHING } from '../../src/sender/messages.ts';
+import { flat, NOTHING } from '../../src/sender/messages.ts';
 import { startSending } from '../../src/sender/supervisor.ts';
+import { openConnection } from '../../src/store/sqlite/engine/connection.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
@@ -25,6 +27,8 @@ process.on('worker', (worker) => threads.push(worker));
 
 type Opened = {
   store: Omit<Awaited<ReturnType<typeof openSqliteStore>>, 'latestEvent'>;
+  /** Of the embedded store. */
+  path: string;
   drop(): Promise<void>;
 };
 
@@ -33,22 +37,25 @@ async function onSqlite(): Promise<Opened> {
   const path = join(folder, 'store.db');
   const onFatal = assert.ifError;
   const store = await openSqliteStore({ path, writer: 'thread', clock, deliveryDelayMs: 0, onFatal });
-  return { store, drop: () => rm(folder, { recursive: true }) };
+  return { store, path, drop: () => rm(folder, { recursive: true }) };
 }
 
 async function onPostgres(): Promise<Opened> {
   const { url, drop } = await makeDatabase();
-  return { store: await openStoreIn(url), drop };
+  return { store: await openStoreIn(url), path: '', drop };
 }
 
+type Setting = { nameServers?: string[]; lanesOf?(store: Opened['store']): Opened['store']['lanes'] };
+
 /** A store with a user whose webhook points to a receiver, and the sender thread. */
-async function sending(t: TestContext, open = onSqlite, nameServers: string[] = []) {
+async function sending(t: TestContext, open = onSqlite, { nameServers = [], lanesOf }: Setting = {}) {
   const receiver = await startReceiver();
-  const { store, drop } = await open();
+  const { store, path, drop } = await open();
   const user = await store.access.createUser({ name: 'ann', at: clock.now() });
   assert.ok(user);
   const owner = user.id;
   const errors: string[] = [];
+  const warned: { err?: { code?: unknown } }[] = [];
   // The writer thread starts before.
   await setImmediate();
   threads.length = 0;
@@ -65,9 +72,13 @@ async function sending(t: TestContext, open = onSqlite, nameServers: string[] = 
       isMeasured: false,
       traces: undefined,
     },
-    lanes: store.lanes,
+    lanes: lanesOf?.(store) ?? store.lanes,
     wasKilled: false,
-    log: { ...silentLog, error: (_, message) => void errors.push(message) },
+    log: {
+      ...silentLog,
+      warn: (context) => void warned.push(context),
+      error: (_, message) => void errors.push(message),
+    },
     measures: undefined,
   });
   t.after(async () => {
@@ -98,7 +109,7 @@ async function sending(t: TestContext, open = onSqlite, nameServers: string[] = 
       (await store.webhooks.health(webhook)).waiting === 0 ? true : undefined,
     );
   }
-  return { store, receiver, sender, errors, subscribe, create, settled };
+  return { store, path, receiver, sender, errors, warned, subscribe, create, settled };
 }
 
 test('the thread starts with the first work, and ends with the stop', async (t) => {
@@ -163,6 +174,48 @@ test('a thread that dies repeatedly under load loses nothing', async (t) => {
   assert.deepEqual([...new Set(eventsIn(receiver.received))].toSorted(), events);
 });
 
+test('a thread that cannot be started fails no request, and is tried again', async (t) => {
+  let tries = 0;
+  const { receiver, subscribe, create, settled, errors } = await sending(t, onSqlite, {
+    lanesOf: ({ lanes }) => ({
+      ...lanes,
+      connect() {
+        const source = lanes.connect();
+        // The constructor of a worker throws, as it does where no more threads are allowed.
+        return ++tries === 1 ? { ...source, port: {} as MessagePort } : source;
+      },
+    }),
+  });
+  const webhook = await subscribe();
+  const events = await create(2);
+  await settled(webhook);
+  assert.deepEqual(eventsIn(receiver.received).toSorted(), events);
+  assert.deepEqual([tries, threads.length], [2, 1]);
+  assert.deepEqual(errors, ['the sender thread failed; starting another one']);
+});
+
+test('an error that the thread logs keeps its code', async (t) => {
+  const { path, warned, subscribe, create, settled } = await sending(t);
+  const webhook = await subscribe();
+  await create(1);
+  await settled(webhook);
+  const db = openConnection(path);
+  db.exec('ALTER TABLE deliveries RENAME TO renamed');
+  db.close();
+  const { err } = await eventually('warning', async () => warned[0]);
+  assert.equal(err?.code, 'ERR_SQLITE_ERROR');
+});
+
+test('an error passes between threads with its code, and those of its causes', () => {
+  const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', client: () => {} });
+  const error = new AppError(50302, 'not now', { cause });
+  const { name, message, stack } = error;
+  assert.deepEqual(structuredClone(flat(error)), {
+    ...{ name, message, stack, code: 50302 },
+    cause: { name: 'Error', message: 'refused', stack: cause.stack, code: 'ECONNREFUSED', cause: undefined },
+  });
+});
+
 test('a change during a request applies to the next one', async (t) => {
   const { store, receiver, subscribe, create } = await sending(t);
   const other = await startReceiver();
@@ -184,7 +237,9 @@ test('a stop does not wait for a hanging lookup', async (t) => {
   const silent = createSocket('udp4').bind(0, '127.0.0.1');
   t.after(() => silent.close());
   await once(silent, 'listening');
-  const { sender, subscribe, create } = await sending(t, onSqlite, [`127.0.0.1:${silent.address().port}`]);
+  const { sender, subscribe, create } = await sending(t, onSqlite, {
+    nameServers: [`127.0.0.1:${silent.address().port}`],
+  });
   await subscribe({ url: 'https://a.name.that.is.looked.up.example/' });
   const asked = once(silent, 'message');
   await create(1);

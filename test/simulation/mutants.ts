@@ -73,7 +73,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a suspended process does not check that it still owns its lanes',
     file: `${CORE}/deliver.ts`,
-    from: 'const isOwn = owners.mayServe(request.webhook.id);',
+    from: 'const isOwn = owners.mayServe(id);',
     to: 'const isOwn = true;',
   },
   {
@@ -91,8 +91,8 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a retry comes at the wrong time',
     file: `${CORE}/outcome.ts`,
-    from: 'return nextAttempt(rules.schedule, made + 1, now, random());',
-    to: 'return nextAttempt(rules.schedule, made + 2, now, random());',
+    from: 'return nextAttempt(rules.schedule, made + 1, now, rules.random());',
+    to: 'return nextAttempt(rules.schedule, made + 2, now, rules.random());',
   },
   {
     breaks: 'a retry does not wait',
@@ -156,9 +156,9 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'lanes are given back late',
-    file: `${CORE}/runner.ts`,
-    from: 'giveBack(dispatch.release(now + bounds.lingerMs, now), false)',
-    to: 'timers.later(() => giveBack(dispatch.release(now + bounds.lingerMs, now), false), 700)',
+    file: `${CORE}/deliver.ts`,
+    from: 'giveBack(dispatch.release(now + rules.lingerMs, now), false)',
+    to: 'timers.later(() => giveBack(dispatch.release(now + rules.lingerMs, now), false), 700)',
   },
   {
     breaks: 'no slot is reserved for manual deliveries',
@@ -241,8 +241,8 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a delivery that was noted is still suspicious after a clean end',
     file: `${CORE}/lane-reads.ts`,
-    from: 'lane.isSuspect ? (lane.noted.get(key) ?? delivery.suspicions) : 0',
-    to: 'lane.noted.get(key) ?? delivery.suspicions',
+    from: 'lane.isSuspect ? Math.min(known, delivery.suspicions) : 0',
+    to: 'Math.min(known, delivery.suspicions)',
   },
   {
     breaks: 'a delivery that kills every process is never given up',

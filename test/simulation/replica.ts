@@ -1,9 +1,13 @@
 import { silentLog } from '../../src/runtime.ts';
 import { createDatabaseClock } from '../../src/store/postgres/replicas/database-clock.ts';
-import { deliver, type OwnedLanes } from '../../src/webhooks/delivery/deliver.ts';
+import {
+  type DeliverOptions,
+  deliver,
+  type LaneOwners,
+  type Runner,
+} from '../../src/webhooks/delivery/deliver.ts';
 import { type LaneLeases, startLeases } from '../../src/webhooks/delivery/leases.ts';
 import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
-import type { Runner, RunnerParts } from '../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 import type { Send } from './checks/send.ts';
@@ -106,7 +110,7 @@ type BeginParts = ReplicaParts & { process: Process; die(): void };
 async function begin({ ground, name, random, isSuspect, process, die }: BeginParts) {
   const { scenario, rows } = ground;
   const { timers } = process;
-  const { rules, bounds } = scenario;
+  const { rules } = scenario;
   const calls = createCalls({
     process,
     time: ground.time,
@@ -117,12 +121,11 @@ async function begin({ ground, name, random, isSuspect, process, die }: BeginPar
     onUnknown: die,
   });
   const clock = createDatabaseClock(timers.elapsed);
-  let lives = 0;
   const leases = scenario.isEmbedded
     ? undefined
     : await startLeases({
         store: leaseStoreOf({ calls, leases: ground.leases, timers, clock, now: rows.now }),
-        newId: () => `${name}, life ${++lives}`,
+        name,
         log: silentLog,
         onHandOver(webhooks) {
           for (const webhook of webhooks) for (const listener of rows.listeners.work) listener([{ webhook }]);
@@ -139,7 +142,7 @@ async function begin({ ground, name, random, isSuspect, process, die }: BeginPar
     ...rules,
     runtime: { clock: leases ? clock : rows, random: bytesOf(rules.random), log: silentLog },
     timers,
-    bounds: { ...rules, ...bounds },
+    bounds: rules,
   });
   return { delivery, leases };
 }
@@ -152,11 +155,11 @@ const HAND_OVER_MS = ATTEMPT_MS + 1_000;
 
 /** @param suspects the lanes whose last owner ended uncleanly */
 function watched(
-  owners: OwnedLanes,
+  owners: LaneOwners,
   name: string,
   { rows, scenario, time, witness }: Ground,
   suspects: Set<string>,
-): OwnedLanes {
+): LaneOwners {
   const fences = new Map<string, number>();
   const left = new Map<string, number>();
 
@@ -268,7 +271,7 @@ function senderOf(
   random: Random,
   clock: { now(): number },
   die: () => void,
-): RunnerParts['sender'] {
+): DeliverOptions['sender'] {
   const cuts = new Set<() => void>();
   const isMade = () =>
     time.now() >= scenario.start + scenario.busyMs || !random.chance(scenario.faults.notMade);

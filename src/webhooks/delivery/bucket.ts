@@ -1,13 +1,10 @@
+import type { Rules } from './rules.ts';
+
 /** A token bucket: each request takes a token, and tokens are refilled at the webhook's rate. */
 export type Bucket = { readonly rate: number; readonly most: number; tokens: number; filledAt: number };
 
-export type BucketRules = {
-  /** The share of a second's requests that may be sent in one burst. */
-  rateBurst: number;
-};
-
 /** @param tokens how many tokens it starts with */
-export function newBucket(rate: number, tokens: number, { rateBurst }: BucketRules, now: number): Bucket {
+export function newBucket(rate: number, tokens: number, { rateBurst }: Rules, now: number): Bucket {
   const most = Math.max(1, Math.floor(rate * rateBurst));
   return { rate, most, tokens: Math.min(most, tokens), filledAt: now };
 }

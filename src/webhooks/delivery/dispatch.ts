@@ -1,21 +1,13 @@
 import type { LaneCounts } from '../../observability/port.ts';
 import type { Attempt } from '../sending/attempt.ts';
 import { isAsNew, isBusy, type Lane, newLane, nextOf } from './lane.ts';
-import {
-  beginReading,
-  expectManual,
-  expectMore,
-  forget,
-  type ReadRules,
-  readsAt,
-  rereadAt,
-  takeIn,
-} from './lane-reads.ts';
-import { createLedger, type LedgerRules } from './ledger.ts';
+import { beginReading, expectManual, expectMore, forget, readsAt, rereadAt, takeIn } from './lane-reads.ts';
+import { createLedger } from './ledger.ts';
 import type { LaneFence } from './ownership.ts';
 import type { LaneContents, LaneRequest, Outcome, Recorded, Work } from './port.ts';
-import { createRequests, type InFlight, type RequestEffect, type RequestRules } from './requests.ts';
-import { createSlots, type SlotRules } from './slots.ts';
+import { createRequests, type InFlight, type RequestEffect } from './requests.ts';
+import type { Rules } from './rules.ts';
+import { createSlots } from './slots.ts';
 import { isProbed } from './trouble.ts';
 import { createWakes } from './wakes.ts';
 
@@ -44,7 +36,7 @@ export type Dispatch = {
   ended(request: InFlight, attempt: Attempt | undefined, now: number): void;
   /** A `record` ended; undefined when the store failed. */
   recorded(results: readonly Recorded[] | undefined, now: number): void;
-  /** Starts nothing more; outcomes are still recorded. */
+  /** Hands all lanes over, as `leave` does, and takes no more. */
   drain(): void;
   /** What to do now. */
   advance(now: number): Effect[];
@@ -70,15 +62,7 @@ export type Effect =
   | RequestEffect
   | { do: 'record'; outcomes: readonly Outcome[] };
 
-export type DispatchRules = ReadRules &
-  SlotRules &
-  LedgerRules &
-  RequestRules & {
-    /** How long after its last attempt a lane is counted as troubled, and its trouble is remembered. */
-    troubledMs: number;
-  };
-
-export function createDispatch(rules: DispatchRules): Dispatch {
+export function createDispatch(rules: Rules): Dispatch {
   const lanes = new Map<string, Lane>();
   /** Lanes that are not owned, and when their first delivery is due. */
   const wanted = createWakes<string>();
@@ -106,7 +90,6 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
   /** Starts at most one request of the lane, so that lanes take turns. */
   function serve(lane: Lane, now: number, effects: Effect[]): void {
-    if (isDraining) return;
     if (lane.isLeaving) {
       handOver(lane, effects);
       return;
@@ -174,6 +157,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
       // Includes the manual one.
       const careful = isSuspect ? rules.concurrency + 1 : 0;
       const lane = newLane(webhook, { fence, isInherited, careful, takenAt: now });
+      lane.isLeaving = isDraining;
       lanes.set(webhook, lane);
       wake(lane);
     },
@@ -200,7 +184,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
     suspected(request, isWritten, now) {
       if (!isWritten) ledger.failed(now);
-      requests.suspected(request, isWritten && !isDraining, now);
+      requests.suspected(request, isWritten, now);
     },
 
     ended: requests.ended,
@@ -208,6 +192,7 @@ export function createDispatch(rules: DispatchRules): Dispatch {
 
     drain() {
       isDraining = true;
+      for (const webhook of lanes.keys()) change(webhook, true);
     },
 
     advance(now) {

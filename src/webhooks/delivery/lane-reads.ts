@@ -1,22 +1,8 @@
 import { newBucket } from './bucket.ts';
-import { keyOf, type Lane, type LaneRules, type ReadInProgress } from './lane.ts';
+import { keyOf, type Lane, type ReadInProgress } from './lane.ts';
 import type { DueDelivery, LaneContents, LaneRequest, LaneSettings } from './port.ts';
+import type { Rules } from './rules.ts';
 import { isProbed, noTrouble } from './trouble.ts';
-
-export type ReadRules = LaneRules & {
-  inAll: number;
-  /** Deliveries to read ahead for each slot of a lane. */
-  ahead: number;
-  /** Manual deliveries to read at a time, beyond those in flight. */
-  asked: number;
-  /**
-   * How often to read a lane from its beginning that never empties, since a late delivery may belong there. Also how
-   * often to check a waiting lane for a changed webhook, and a busy one for a lost hint.
-   */
-  rereadMs: number;
-  /** Added for each lane, to bound the cost of many lanes that only wait. */
-  rereadEachMs: number;
-};
 
 /** The store may contain something not yet read. */
 export function expectMore(lane: Lane, at: number): void {
@@ -32,8 +18,11 @@ export function expectManual(lane: Lane, at: number): void {
   if (lane.reading) lane.reading.manualAt = Math.min(lane.reading.manualAt, at);
 }
 
-/** @param among the number of lanes */
-export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEachMs }: ReadRules): number {
+/**
+ * When to check a waiting lane for a changed webhook, and a busy one for a lost hint.
+ * @param among the number of lanes
+ */
+export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEachMs }: Rules): number {
   return readAt + Math.max(rereadMs, among * rereadEachMs);
 }
 
@@ -41,7 +30,7 @@ export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEach
  * @param isHeld whether nothing that waits may be sent before some time
  * @returns when to read the lane next; infinite while unknown
  */
-export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: ReadRules, now: number): number {
+export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: Rules, now: number): number {
   const { asked, queue, reading, isBeingDisabled } = lane;
   if (reading || isBeingDisabled) return Number.POSITIVE_INFINITY;
   // A change of the webhook whose hint was lost must not wait until a pause is over.
@@ -56,7 +45,7 @@ export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: ReadR
 function isLow(
   { asked, manualAt, queue }: Lane,
   isHeld: boolean,
-  { concurrency }: ReadRules,
+  { concurrency }: Rules,
   now: number,
 ): boolean {
   return asked.length === 0 && manualAt > now && queue.length <= (isHeld ? 0 : concurrency);
@@ -66,7 +55,7 @@ export function beginReading(
   lane: Lane,
   isHeld: boolean,
   among: number,
-  rules: ReadRules,
+  rules: Rules,
   now: number,
 ): LaneRequest {
   const { webhook } = lane;
@@ -90,11 +79,7 @@ export function beginReading(
 }
 
 /** A read from the beginning finds known deliveries again. */
-function readLimit(
-  { trouble, bucket, after, underWay, queue }: Lane,
-  among: number,
-  rules: ReadRules,
-): number {
+function readLimit({ trouble, bucket, after, underWay, queue }: Lane, among: number, rules: Rules): number {
   const { inAll, ahead, concurrency } = rules;
   const most = (isProbed(trouble, rules) || bucket ? 1 : concurrency) * (1 + ahead);
   const fair = Math.ceil((inAll * (1 + ahead)) / among);
@@ -106,7 +91,7 @@ export function takeIn(
   lane: Lane,
   reading: ReadInProgress,
   found: LaneContents,
-  rules: LaneRules,
+  rules: Rules,
   now: number,
 ): void {
   const { settings, asked, due, nextDue } = found;
@@ -155,7 +140,7 @@ function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly D
 }
 
 /** Only a change by its owner makes the store's state of the webhook newer than what this process knows. */
-function settle(lane: Lane, found: LaneSettings, rules: LaneRules, now: number): void {
+function settle(lane: Lane, found: LaneSettings, rules: Rules, now: number): void {
   const { generation, pausedUntil, failingSince } = found;
   if (lane.state?.generation !== generation) {
     lane.state = { generation, pausedUntil, failingSince };
@@ -166,7 +151,7 @@ function settle(lane: Lane, found: LaneSettings, rules: LaneRules, now: number):
 }
 
 /** A lane taken over starts with an empty bucket: its previous owner may just have used the rate. */
-function setRate(lane: Lane, rate: number | undefined, rules: LaneRules, now: number): void {
+function setRate(lane: Lane, rate: number | undefined, rules: Rules, now: number): void {
   if (rate === lane.bucket?.rate) return;
   const tokens = lane.isInherited ? 0 : (lane.bucket?.tokens ?? Number.POSITIVE_INFINITY);
   lane.bucket = rate === undefined ? undefined : newBucket(rate, tokens, rules, now);

@@ -1,6 +1,7 @@
-import { admitsAt, type Bucket, type BucketRules, isFull } from './bucket.ts';
+import { admitsAt, type Bucket, isFull } from './bucket.ts';
 import type { DueDelivery, LaneSettings, LaneState, Position } from './port.ts';
-import { isProbed, noTrouble, type Trouble, type TroubleRules } from './trouble.ts';
+import type { Rules } from './rules.ts';
+import { isProbed, noTrouble, type Trouble } from './trouble.ts';
 
 /**
  * One lane and its rules, without I/O: what may be sent now, and when the rest may be.
@@ -74,12 +75,6 @@ export type ReadInProgress = {
   recorded: Set<string>;
 };
 
-export type LaneRules = TroubleRules &
-  BucketRules & {
-    /** Requests in flight to one webhook. */
-    concurrency: number;
-  };
-
 export function newLane(
   webhook: string,
   { fence, isInherited, careful, takenAt }: Pick<Lane, 'fence' | 'isInherited' | 'careful' | 'takenAt'>,
@@ -132,7 +127,7 @@ export type Hindrance =
  * @param width the requests allowed in flight, given the other lanes; 0 when only manual deliveries have a slot
  * @returns the next delivery that may be sent, or why none may
  */
-export function nextOf(lane: Lane, width: number, rules: LaneRules, now: number): DueDelivery | Hindrance {
+export function nextOf(lane: Lane, width: number, rules: Rules, now: number): DueDelivery | Hindrance {
   const { settings, asked, manualAt, queue, trouble, inFlight, reserved } = lane;
   const next = asked[0] ?? (manualAt <= now ? undefined : queue[0]);
   if (!settings || !next || mustWait(lane, next)) return 'itself';

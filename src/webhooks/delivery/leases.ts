@@ -1,6 +1,6 @@
 import { lanes as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
-import type { OwnedLanes } from './deliver.ts';
+import type { LaneOwners } from './deliver.ts';
 import type { TakenLane } from './dispatch.ts';
 import { createOwnership, type LaneFence } from './ownership.ts';
 import { pause, systemTimers, type Timers } from './timers.ts';
@@ -25,7 +25,7 @@ export type LaneOfStore = Pick<TakenLane, 'webhook' | 'fence' | 'isInherited'> &
 };
 
 /** The leases of this replica. */
-export type LaneLeases = OwnedLanes & {
+export type LaneLeases = LaneOwners & {
   /** The id of this replica in the rows; a new one after each lease that ended. */
   replica(): string;
   isFor(webhook: string): boolean;
@@ -35,7 +35,8 @@ export type LaneLeases = OwnedLanes & {
 
 export type LeaseParts = {
   store: LeaseStore;
-  newId(): string;
+  /** The name of this process, which no other process has. */
+  name: string;
   log: Log;
   /** Called with lanes that were returned for others to take. */
   onHandOver(webhooks: readonly string[]): void;
@@ -44,25 +45,24 @@ export type LeaseParts = {
 
 /** Resolves with the first lease of this replica: without the store nothing can be sent. */
 export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
-  const { store, newId, log, onHandOver, timers = systemTimers } = parts;
+  const { store, name, log, onHandOver, timers = systemTimers } = parts;
   const ownership = createOwnership(limits);
   const listeners: ((webhooks: readonly string[]) => void)[] = [];
   const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
   const goneListeners: (() => void)[] = [];
   const stopped = new AbortController();
-  /** All ids of this process, so that it does not take an earlier one for a killed replica. */
-  const lives: string[] = [];
+  let lives = 0;
   let replica = '';
   let renewAt: number | undefined;
   let isBegun = false;
   let dispatches = true;
   let cancelWatch = () => {};
+  /** Resolves when no lanes are on their way back. */
+  let given = Promise.resolve();
 
   /** A replica that failed to renew has lost its lanes; it takes new ones under a new id. */
   function beginLife(): void {
-    replica = newId();
-    lives.push(replica);
-    if (lives.length > limits.livesRemembered) lives.shift();
+    replica = `${name}-${++lives}`;
     isBegun = false;
     const lost = ownership.begin(replica).map(({ webhook }) => webhook);
     if (lost.length > 0) for (const listener of listeners) listener(lost);
@@ -126,14 +126,17 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
 
   async function giveBack(dropped: readonly LaneFence[], isUsed: boolean): Promise<void> {
     if (dropped.length === 0) return;
-    await store.giveBack(replica, dropped, isUsed);
+    const giving = store.giveBack(replica, dropped, isUsed);
+    given = Promise.allSettled([given, giving]).then(() => {});
+    await giving;
     if (isUsed) onHandOver(dropped.map(({ webhook }) => webhook));
   }
 
   async function finish(): Promise<void> {
     stopped.abort();
     cancelWatch();
-    await running;
+    // Lanes of a replica that has ended look like those of a killed one.
+    await Promise.all([running, given]);
     const own = ownership.owned();
     try {
       await giveBack(ownership.drop(own.map(({ webhook }) => webhook)), true);
@@ -159,7 +162,8 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
       for (const { webhook, fence } of taken) ownership.taken(webhook, fence, now);
       return taken.map(({ leftBy, ...lane }) => ({
         ...lane,
-        isSuspect: leftBy !== undefined && !lives.includes(leftBy),
+        // This process has survived what it sent under an earlier id.
+        isSuspect: leftBy !== undefined && !leftBy.startsWith(`${name}-`),
       }));
     },
     giveBack: (webhooks, isUsed) => giveBack(ownership.drop(webhooks), isUsed),

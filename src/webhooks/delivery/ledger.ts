@@ -1,4 +1,5 @@
 import type { Outcome } from './port.ts';
+import type { Rules } from './rules.ts';
 
 /** Outcomes waiting to be stored: one batch at a time, retried when the store failed. */
 export type Ledger = {
@@ -16,15 +17,7 @@ export type Ledger = {
   isEmpty(): boolean;
 };
 
-export type LedgerRules = {
-  /** Unrecorded outcomes; no request starts while there are more. */
-  unrecorded: number;
-  /** The pause between two batches, so that many outcomes share each commit. */
-  recordEveryMs: number;
-  storeRetryMs: { first: number; most: number };
-};
-
-export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: LedgerRules): Ledger {
+export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules): Ledger {
   const { first, most } = storeRetryMs;
   let waiting: Outcome[] = [];
   let underWay: Outcome[] = [];

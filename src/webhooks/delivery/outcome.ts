@@ -1,16 +1,11 @@
 import { type Attempt, failureOf } from '../sending/attempt.ts';
 import type { DueDelivery, LaneSettings, LaneState, NextState, Outcome } from './port.ts';
 import { pauseOf } from './retry-after.ts';
-import { nextAttempt, type Schedule } from './schedule.ts';
+import type { Rules } from './rules.ts';
+import { nextAttempt } from './schedule.ts';
 
 /** A request: its delivery, its lane and its settings. */
 export type Sent = { webhook: string; fence: number; delivery: DueDelivery; settings: LaneSettings };
-
-export type OutcomeRules = {
-  schedule: Schedule;
-  /** A webhook is disabled after every attempt has failed for this long. */
-  disableAfterMs: number;
-};
 
 /** The statuses whose `Retry-After` applies to the whole receiver. */
 const PAUSING = [429, 503];
@@ -19,14 +14,12 @@ const GONE = 410;
 /**
  * The consequences of an attempt for its delivery and its webhook.
  * @param now when the attempt ended
- * @param random returns a number from 0 to 1, for the jitter of the next delay
  */
 export function outcomeOf(
   { webhook, fence, delivery, settings }: Sent,
   attempt: Attempt,
-  rules: OutcomeRules,
+  rules: Rules,
   now: number,
-  random: () => number,
 ): Outcome {
   const { event, generation, step } = delivery;
   const reason = failureOf(attempt);
@@ -49,7 +42,7 @@ export function outcomeOf(
     const made = Math.max(0, step);
     // It waits in case the receiver comes back: the schedule continues where it was.
     if (status === GONE) return { state: 'pending', due: now, step: made };
-    return nextAttempt(rules.schedule, made + 1, now, random());
+    return nextAttempt(rules.schedule, made + 1, now, rules.random());
   }
 }
 
@@ -57,39 +50,20 @@ export function outcomeOf(
  * The outcome of a delivery during which processes died again and again: a failed attempt. If it was the cause, it ends
  * processes only as often as its schedule has attempts; if it was in flight by chance, nothing is lost.
  */
-export function poisonedOutcome(
-  { webhook, fence, delivery, settings }: Sent,
-  { schedule, random }: Pick<OutcomeRules, 'schedule'> & { random(): number },
-  now: number,
-): Outcome {
-  const { event, generation, step, suspicions } = delivery;
-  const reason = `The service ended ${suspicions} times while it sent this.`;
-  const { generation: ofWebhook, pausedUntil, failingSince } = settings;
+export function poisonedOutcome(sent: Sent, rules: Rules, now: number): Outcome {
+  const { generation, pausedUntil, failingSince } = sent.settings;
+  const error = `The service ended ${sent.delivery.suspicions} times while it sent this.`;
   return {
-    webhook,
-    fence,
-    event: event.id,
-    generation,
-    step,
-    attempt: {
-      at: now,
-      durationMs: 0,
-      address: undefined,
-      status: undefined,
-      excerpt: undefined,
-      error: reason,
-    },
-    reason,
-    next: nextAttempt(schedule, Math.max(0, step) + 1, now, random()),
-    laneState: { generation: ofWebhook, pausedUntil, failingSince, disabledReason: undefined },
-    begins: undefined,
+    ...outcomeOf(sent, { at: now, durationMs: 0, error }, rules, now),
+    // It says nothing about the receiver.
+    laneState: { generation, pausedUntil, failingSince, disabledReason: undefined },
   };
 }
 
 function stateAfter(
   settings: LaneSettings,
   attempt: Attempt,
-  { disableAfterMs }: OutcomeRules,
+  { disableAfterMs }: Rules,
   now: number,
 ): LaneState {
   const { generation } = settings;

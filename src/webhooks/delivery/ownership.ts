@@ -1,3 +1,6 @@
+import type { lanes as limits } from '../../limits.ts';
+import type { Bounds } from './rules.ts';
+
 /**
  * Which lanes this replica takes, keeps and hands over, without I/O: callers report events with the time of the
  * monotonic clock. Each lane has a favourite among the dispatching replicas, the same for all that see the same
@@ -33,23 +36,13 @@ export type Seen = { leaving: string[]; isAnyGone: boolean };
 /** A lane as one of its owners took it. */
 export type LaneFence = { webhook: string; fence: number };
 
-export type OwnershipRules = {
-  leaseMs: number;
-  /** A replica stops sending this long before the end of its lease. */
-  marginMs: number;
-  /** A lane that its favourite has not taken for this long is taken by others. */
-  orphanMs: number;
-  /** How long they keep it. */
-  keptMs: number;
-};
-
 /** Slow searches are rare: a lane seen twice within this many times `orphanMs` had no owner in between. */
 const ORPHANS_SEEN = 3;
 
 type Unowned = { since: number; seenAt: number };
 type Owned = { fence: number; keptUntil: number };
 
-export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: OwnershipRules): Ownership {
+export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<typeof limits>): Ownership {
   let self = '';
   let members: readonly string[] = [];
   let leaseEndsAt = Number.NEGATIVE_INFINITY;

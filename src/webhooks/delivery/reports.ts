@@ -13,12 +13,15 @@ export function createReports(
   log: Log,
   measures: DeliveryMeasures | undefined,
 ): (outcomes: readonly Outcome[], results: readonly Recorded[]) => void {
-  function report({ webhook, event, attempt, reason, next }: Outcome): void {
+  function report({ webhook, event, attempt, reason, next }: Outcome, result: Recorded | undefined): void {
     const { status, durationMs } = attempt;
-    measures?.attemptEnded(next.state === 'pending' ? 'retrying' : next.state, durationMs);
+    // Unless it is settled, the delivery was sent again meanwhile, or is left to another replica.
+    const isFinal = next.state === 'delivered' || result === 'settled';
+    const end = isFinal && next.state !== 'pending' ? next.state : 'retrying';
+    measures?.attemptEnded(end, durationMs);
     const context = { webhook, event, status, durationMs, reason };
-    if (next.state === 'delivered') log.debug(context, 'delivered');
-    else if (next.state === 'pending') log.info(context, 'an attempt failed');
+    if (end === 'delivered') log.debug(context, 'delivered');
+    else if (end === 'retrying') log.info(context, 'an attempt failed');
     else log.warn(context, 'a delivery failed for good');
   }
 
@@ -36,7 +39,7 @@ export function createReports(
   return (outcomes, results) => {
     for (const [n, outcome] of outcomes.entries()) {
       const { webhook, event } = outcome;
-      report(outcome);
+      report(outcome, results[n]);
       if (results[n] === 'settled' || results[n] === 'anew') reportWebhook(outcome);
       else log.info({ webhook, event }, LATE);
     }

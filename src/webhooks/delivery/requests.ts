@@ -2,29 +2,20 @@ import type { Attempt } from '../sending/attempt.ts';
 import { begin, keyOf, type Lane, leave, setState } from './lane.ts';
 import { close, expectMore, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';
-import { type OutcomeRules, outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
+import { outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
 import type { LaneFence } from './ownership.ts';
 import type { DueDelivery, Outcome, Recorded } from './port.ts';
+import type { Rules } from './rules.ts';
 import type { Slots, SlotUse } from './slots.ts';
-import { answerKindOf, type TroubleRules, troubleAfter } from './trouble.ts';
+import { answerKindOf, troubleAfter } from './trouble.ts';
 
 /** One request. `changes`: how often its webhook had been changed when the request started. */
 export type InFlight = Sent & SlotUse & { changes: number };
 
 export type RequestEffect = { do: 'suspect'; request: InFlight } | { do: 'send'; request: InFlight };
 
-export type RequestRules = OutcomeRules &
-  TroubleRules & {
-    /** How long a lane waits after a request could not be made. */
-    notMadeMs: number;
-    /** How often a process may die during an attempt before the attempt counts as failed. */
-    suspicions: number;
-    /** From 0 to 1, for the jitter of delays. */
-    random(): number;
-  };
-
 export type RequestParts = {
-  rules: RequestRules;
+  rules: Rules;
   ledger: Ledger;
   slots: Slots;
   /** The lane, unless it was lost meanwhile. */
@@ -132,7 +123,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       // An attempt to the previous URL says nothing about the webhook.
       const isVoid = lane.state?.generation !== request.settings.generation;
       const current = isVoid ? request.settings : { ...request.settings, ...lane.state };
-      const outcome = outcomeOf({ ...request, settings: current }, attempt, rules, now, rules.random);
+      const outcome = outcomeOf({ ...request, settings: current }, attempt, rules, now);
       if (!isVoid)
         lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.inFlight === 0, rules, now);
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });

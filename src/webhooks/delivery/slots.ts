@@ -1,23 +1,15 @@
 import type { Lane } from './lane.ts';
 import type { Ledger } from './ledger.ts';
 import type { DueDelivery } from './port.ts';
+import type { Rules } from './rules.ts';
 
 /** `isSilent`: whether its lane was silent when the request started. */
 export type SlotUse = { delivery: DueDelivery; isSilent: boolean };
 
-export type SlotRules = {
-  /** Requests in flight in total. One manual delivery may exceed it. */
-  inAll: number;
-  /** The share of the free slots that one lane may take. */
-  share: number;
-  /** Lanes that are read at the same time. */
-  readsAtOnce: number;
-};
-
 export type Slots = ReturnType<typeof createSlots>;
 
 /** What all lanes of a process share. Lanes that find nothing free wait their turn. */
-export function createSlots({ inAll, share, readsAtOnce }: SlotRules, { isFull }: Ledger) {
+export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Ledger) {
   const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
   const isFree = () => taken.all < inAll;
   // All silent lanes together take at most half of the slots.
@@ -26,6 +18,7 @@ export function createSlots({ inAll, share, readsAtOnce }: SlotRules, { isFull }
     read: queueFor(() => taken.reads < readsAtOnce),
     ledger: queueFor(() => !isFull()),
     suspicious: queueFor(() => taken.suspicious === 0),
+    // One manual delivery may exceed the limit.
     asked: queueFor(() => taken.all <= inAll),
     silent: queueFor(() => isFree() && isSilentFree()),
     slot: queueFor(isFree),

@@ -1,5 +1,5 @@
 import { delivery as limits } from '../../limits.ts';
-import type { OwnedLanes } from './deliver.ts';
+import type { LaneOwners } from './deliver.ts';
 import type { LaneStore } from './port.ts';
 
 /** After this time the bucket of any rate is full again. It counts from the sender thread's start, with the first work. */
@@ -15,7 +15,7 @@ export function soleOwner(
   store: Pick<LaneStore, 'findWork'>,
   isCareful: boolean,
   elapsed = () => performance.now(),
-): OwnedLanes {
+): LaneOwners {
   const begunAt = elapsed();
   let suspects = isCareful ? undefined : new Set<string>();
   return {

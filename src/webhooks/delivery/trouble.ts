@@ -1,4 +1,5 @@
 import { type Attempt, failureOf } from '../sending/attempt.ts';
+import type { Rules } from './rules.ts';
 
 /**
  * How the last attempts of a lane ended. A lane whose last attempt got no complete response is silent; a lane that
@@ -14,11 +15,6 @@ export type Trouble = {
   lastAt: number;
 };
 
-export type TroubleRules = {
-  failuresToProbe: number;
-  probeMs: { first: number; most: number };
-};
-
 /** How a request ended: with success, with a failing response, or without a complete response. */
 export type AnswerKind = 'success' | 'failure' | 'silence';
 
@@ -32,7 +28,7 @@ export function noTrouble(lastAt = Number.NEGATIVE_INFINITY): Trouble {
 }
 
 /** Whether one request at a time is enough. */
-export function isProbed({ isSilent, failures }: Trouble, { failuresToProbe }: TroubleRules): boolean {
+export function isProbed({ isSilent, failures }: Trouble, { failuresToProbe }: Rules): boolean {
   return isSilent || failures >= failuresToProbe;
 }
 
@@ -44,7 +40,7 @@ export function troubleAfter(
   before: Trouble,
   kind: AnswerKind,
   isLast: boolean,
-  { failuresToProbe, probeMs }: TroubleRules,
+  { failuresToProbe, probeMs }: Rules,
   now: number,
 ): Trouble {
   if (kind === 'success') return noTrouble(now);

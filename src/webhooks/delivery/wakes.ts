@@ -1,4 +1,4 @@
-/** Whom to wake, and when: a heap that skips outdated entries. */
+/** Whom to wake, and when. */
 export type Wakes<T> = {
   /** Wakes at this time instead of an earlier set one. */
   set(one: T, at: number): void;
@@ -10,81 +10,60 @@ export type Wakes<T> = {
   next(): number | undefined;
 };
 
-/** How many outdated entries may stay. */
-const SPARE = 64;
-
-type Entry<T> = { at: number; one: T };
-
 export function createWakes<T>(): Wakes<T> {
-  const heap: Entry<T>[] = [];
-  const current = new Map<T, Entry<T>>();
+  const times = new Map<T, number>();
+  const byTime = new Map<number, Set<T>>();
+  /** The earliest is last. Only numbers: V8 moves them many times faster than objects. */
+  const sorted: number[] = [];
 
-  function dropStale(): void {
-    for (let first = heap[0]; first && current.get(first.one) !== first; first = heap[0]) pop(heap);
-  }
-
-  function compact(): void {
-    const all = [...current.values()].sort((one, other) => one.at - other.at);
-    heap.splice(0, heap.length, ...all);
+  function clear(one: T): void {
+    const at = times.get(one);
+    const together = at === undefined ? undefined : byTime.get(at);
+    if (at === undefined || !together) return;
+    times.delete(one);
+    together.delete(one);
+    if (together.size > 0) return;
+    byTime.delete(at);
+    sorted.splice(placeOf(sorted, at), 1);
   }
 
   return {
     set(one, at) {
-      if (current.get(one)?.at === at) return;
-      const entry = { at, one };
-      current.set(one, entry);
-      push(heap, entry);
-      if (heap.length > 2 * current.size + SPARE) compact();
+      if (times.get(one) === at) return;
+      clear(one);
+      times.set(one, at);
+      const together = byTime.get(at);
+      if (together) together.add(one);
+      else {
+        byTime.set(at, new Set([one]));
+        sorted.splice(placeOf(sorted, at), 0, at);
+      }
     },
-    clear: (one) => void current.delete(one),
-    at: (one) => current.get(one)?.at,
+    clear,
+    at: (one) => times.get(one),
     due(now) {
       const found: T[] = [];
-      for (dropStale(); heap[0] && heap[0].at <= now; dropStale()) {
-        const { one } = heap[0];
-        pop(heap);
-        current.delete(one);
-        found.push(one);
+      for (let at = sorted.at(-1); at !== undefined && at <= now; at = sorted.at(-1)) {
+        for (const one of byTime.get(at) ?? []) {
+          times.delete(one);
+          found.push(one);
+        }
+        byTime.delete(at);
+        sorted.pop();
       }
       return found;
     },
-    next() {
-      dropStale();
-      return heap[0]?.at;
-    },
+    next: () => sorted.at(-1),
   };
 }
 
-function push<T>(heap: Entry<T>[], entry: Entry<T>): void {
-  let at = heap.push(entry) - 1;
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    if (!isBefore(heap, at, parent)) return;
-    swap(heap, at, parent);
-    at = parent;
+/** Where the time is or belongs: after all later ones. */
+function placeOf(sorted: readonly number[], at: number): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (Number(sorted[middle]) > at) low = middle + 1;
+    else high = middle;
   }
-}
-
-function pop<T>(heap: Entry<T>[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  heap[0] = last;
-  for (let at = 0; ; ) {
-    const [left, right] = [2 * at + 1, 2 * at + 2];
-    let first = at;
-    if (left < heap.length && isBefore(heap, left, first)) first = left;
-    if (right < heap.length && isBefore(heap, right, first)) first = right;
-    if (first === at) return;
-    swap(heap, at, first);
-    at = first;
-  }
-}
-
-function isBefore<T>(heap: readonly Entry<T>[], one: number, other: number): boolean {
-  return (heap[one]?.at ?? 0) < (heap[other]?.at ?? 0);
-}
-
-function swap<T>(heap: Entry<T>[], one: number, other: number): void {
-  // Both are indexes of the heap.
-  [heap[one], heap[other]] = [heap[other] as Entry<T>, heap[one] as Entry<T>];
+  return low;
 }

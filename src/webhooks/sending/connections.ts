@@ -75,7 +75,8 @@ export function createConnections(target: Target): Connections {
         receiver = receiverOf(webhook, url, target.read(url));
         receivers.set(webhook, receiver);
         if (receivers.size > sending.receivers) {
-          for (const each of receivers.values()) if (each.idle.length === 0) forget(each);
+          for (const each of receivers.values())
+            if (each !== receiver && each.idle.length === 0) forget(each);
         }
       }
       return receiver;

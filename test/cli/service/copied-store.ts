@@ -7,6 +7,7 @@ import { silentLog } from '../../../src/runtime.ts';
 import { openPostgresStore, type PostgresStore } from '../../../src/store/postgres/store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 
@@ -155,8 +156,9 @@ async function viewOfUser({ access, events, plants, webhooks }: Store, viewer: n
   };
 }
 
-async function viewOfWebhook({ deliveries, webhooks }: Store, webhook: string) {
-  const found = await deliveries.deliveries({ webhook, state: undefined, before: undefined, limit: 1_000 });
+async function viewOfWebhook(store: Store, webhook: string) {
+  const { deliveries, webhooks } = store;
+  const found = await deliveriesTo(store, webhook, { limit: 1_000 });
   return {
     health: await webhooks.health(webhook),
     deliveries: found,

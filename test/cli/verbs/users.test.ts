@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 
 test('a created user is in the list', async () => {
   await withStoreFolder(async (folder) => {
@@ -85,8 +86,7 @@ test("a disabled viewer's held deliveries are sent when they are enabled", async
   wordsOf(await verb('share', 'add', '--owner', 'admin', '--viewer', 'bob'));
   wordsOf(await verb('user', 'disable', 'bob'));
   await plant('{"name":"Held"}');
-  const query = { webhook, state: 'held', before: undefined, limit: 10 } as const;
-  const held = await service.beside(({ store }) => store.deliveries.deliveries(query));
+  const held = await service.beside(({ store }) => deliveriesTo(store, webhook, { state: 'held' }));
   assert.deepEqual(
     held.map(({ event, attempts }) => [event.plant.name, attempts]),
     [['Held', 0]],

@@ -1,5 +1,5 @@
-import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { Outcome } from '../../../src/webhooks/delivery/port.ts';
+import type { Rules } from '../../../src/webhooks/delivery/rules.ts';
 import { failureOf } from '../../../src/webhooks/sending/attempt.ts';
 import { pauseOf, type Send } from './send.ts';
 
@@ -10,7 +10,7 @@ import { pauseOf, type Send } from './send.ts';
 export function checkOutcome(
   { webhook, event, step, next, laneState }: Outcome,
   { attempt, endedAt = 0, settings }: Send,
-  { schedule }: DispatchRules,
+  { schedule }: Rules,
   offMs: number,
   fail: (what: string) => void,
 ): void {

@@ -25,9 +25,9 @@ const ASKED_MS = 1_000;
 
 export function watchProgress(ground: Ground, replicas: readonly Replica[]): Progress {
   const { scenario, time, rows, receivers, witness } = ground;
-  const { rules, faults, bounds } = scenario;
+  const { rules, faults } = scenario;
   const rereadMs = Math.max(rules.rereadMs, scenario.webhooks * rules.rereadEachMs);
-  const lostMs = bounds.searchMs + rereadMs + STILL_MS;
+  const lostMs = rules.searchMs + rereadMs + STILL_MS;
   const slowMs = (faults.stale > 0 ? STALE_MS : 0) + (faults.lostHints > 0 ? lostMs : 0);
   const changes = new Map<string, { version: number; at: number }>();
   const judged = { lanes: 0, asked: 0 };

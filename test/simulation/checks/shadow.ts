@@ -7,6 +7,7 @@ import type {
   Outcome,
   Recorded,
 } from '../../../src/webhooks/delivery/port.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import type { MemoryRequests } from '../stores/memory-requests.ts';
 import { deliveriesOf, isVisible, type LaneRow, type Rows, type WebhookRow } from '../stores/memory-rows.ts';
 import type { MemoryLanes } from '../stores/memory-store.ts';
@@ -83,8 +84,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
     if (status === 'deleted') return compare('has', undefined, found);
     const stands = [status, status === 'disabled' ? disabledReason : undefined, pausedUntil];
     compare('has', stands, found && [found.status, found.disabledReason, found.pausedUntil]);
-    const query = { webhook: id, state: undefined, before: undefined, limit: 1_000_000 };
-    const kept = (await deliveries.deliveries(query)).map(
+    const kept = (await deliveriesTo({ deliveries }, id, { limit: 1_000_000 })).map(
       ({ event, state, attempts, reason }) => `${event.id} ${state} ${attempts} ${reason}`,
     );
     const pending = status === 'disabled' ? 'held' : 'pending';

@@ -31,7 +31,7 @@ type Part = {
   >;
   deliveries: Pick<
     Store['deliveries'],
-    'deliveries' | 'delivery' | 'attempts' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
+    'newest' | 'delivery' | 'attempts' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
   >;
   chores: Pick<Store['chores'], 'hasChores' | 'advance'>;
 };
@@ -210,10 +210,8 @@ function deliveryStoreOf({ rows, requests, plants, chores, setTime, webhook }: G
     feedTypes.includes(event.type) && isVisible(rows, of, event);
 
   return {
-    async deliveries({ webhook: of }) {
-      const theirs = [...deliveriesOf(rows, of).values()].map(shown);
-      return theirs.sort((one, other) => (one.event.id < other.event.id ? 1 : -1));
-    },
+    newest: async ({ webhooks }) =>
+      webhooks.flatMap(({ webhook: of }) => [...deliveriesOf(rows, of).values()].map(shown)),
     async delivery(of, event) {
       const row = find(of, event);
       return row && shown(row);

@@ -1,5 +1,5 @@
-import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
-import type { RunnerBounds } from '../../../src/webhooks/delivery/runner.ts';
+import { delivery as limits } from '../../../src/limits.ts';
+import type { Rules } from '../../../src/webhooks/delivery/rules.ts';
 import type { Random } from './random.ts';
 
 /** What a seed determines in advance. Each kind of fault is part of only some runs, so that others progress far. */
@@ -12,8 +12,7 @@ export type Scenario = {
   /** Neither the store nor a process fails. */
   isQuiet: boolean;
   owners: number;
-  rules: DispatchRules;
-  bounds: RunnerBounds;
+  rules: Rules;
   users: number;
   webhooks: number;
   /** Average time between users' requests. */
@@ -58,8 +57,8 @@ export function drawScenario(random: Random): Scenario {
     isEmbedded,
     isQuiet,
     owners: isEmbedded ? 1 : random.whole(1, 3),
-    rules: drawRules(random.fork('rules')),
-    bounds: {
+    rules: {
+      ...drawRules(random.fork('rules')),
       // With rare searches, a missing wake-up is noticed when nothing else would cause one. What waits in a lane that
       // nobody owns, a replica that joins finds only by searching.
       searchMs: isQuiet && faults.lostHints + faults.joins === 0 && random.chance(0.7) ? 60_000 : 1_000,
@@ -75,8 +74,9 @@ export function drawScenario(random: Random): Scenario {
   };
 }
 
-function drawRules(random: Random): DispatchRules {
+function drawRules(random: Random): Rules {
   return {
+    ...limits,
     concurrency: random.pick([1, 2, 4]),
     failuresToProbe: 3,
     probeMs: { first: 100, most: 3_000 },

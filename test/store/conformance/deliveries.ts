@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createIds } from '../../../src/runtime.ts';
 import type { DeliveryState } from '../../../src/webhooks/port.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** What owners see of their deliveries, and what they resend. */
@@ -10,7 +11,7 @@ export function deliveriesConformance(ready: () => Given): void {
   const failed = { reason: 'no', next: { state: 'failed' } } as const;
 
   async function list(webhook: string, state?: DeliveryState, before?: string, limit = 100) {
-    const found = await ready().store.deliveries.deliveries({ webhook, state, before, limit });
+    const found = await deliveriesTo(ready().store, webhook, { state, before, limit });
     return found.map(({ event }) => event.plant.id);
   }
 
@@ -19,12 +20,7 @@ export function deliveriesConformance(ready: () => Given): void {
       const { store } = ready();
       const { hook } = await ready().subscriber(5);
       assert.deepEqual(await list(hook), [5n, 4n, 3n, 2n, 1n]);
-      const [, , third] = await store.deliveries.deliveries({
-        webhook: hook,
-        state: undefined,
-        before: undefined,
-        limit: 3,
-      });
+      const [, , third] = await deliveriesTo(store, hook, { limit: 3 });
       assert.deepEqual(await list(hook, undefined, third?.event.id, 3), [2n, 1n]);
     });
 
@@ -59,7 +55,7 @@ export function deliveriesConformance(ready: () => Given): void {
         for (const limit of [1, 3, 7]) {
           const seen: bigint[] = [];
           for (let before: string | undefined; ; ) {
-            const page = await store.deliveries.deliveries({ webhook: hook, state, before, limit });
+            const page = await deliveriesTo(store, hook, { state, before, limit });
             assert.ok(page.length <= limit);
             seen.push(...page.map(({ event }) => event.plant.id));
             before = page.at(-1)?.event.id;
@@ -157,7 +153,7 @@ export function deliveriesConformance(ready: () => Given): void {
       const { store } = ready();
       const { owner, hook } = await ready().subscriber(1);
       assert.equal(await ready().replay(owner, hook, 'held'), 0);
-      const [before] = await store.deliveries.deliveries(all(hook));
+      const [before] = await deliveriesTo(store, hook);
       assert.equal(before?.nextAttemptAt, AT);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
       assert.equal(await ready().replay(owner, hook, 'pending'), 0);
@@ -174,6 +170,20 @@ export function deliveriesConformance(ready: () => Given): void {
       await store.chores.advance({ now: AT, limit: 10 });
       assert.equal(await store.chores.hasChores(AT), false);
       await finishChores();
+    });
+
+    test('enabling again makes everything that waits due, also what the first time is past', async () => {
+      const { store, due, attemptAll, finishChores } = ready();
+      const { owner, hook } = await ready().subscriber(6);
+      const later = { reason: 'no', next: { state: 'pending', due: AT + 1e9, step: 1 } } as const;
+      const enable = () => store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
+      await attemptAll(hook, later);
+      await enable();
+      await store.chores.advance({ now: AT, limit: 3 });
+      assert.ok((await attemptAll(hook, later)).length > 0);
+      await enable();
+      await finishChores();
+      assert.equal((await due(hook)).length, 6);
     });
 
     test('the number of waiting replays of a webhook is limited', async () => {
@@ -205,8 +215,4 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal((await due(other.hook)).length, 7);
     });
   });
-}
-
-function all(webhook: string) {
-  return { webhook, state: undefined, before: undefined, limit: 100 };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Caller, KeptAnswer, Once } from '../../../src/idempotency/port.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given } from '../../../testkit/stores/given.ts';
 
 export function keysConformance(ready: () => Given): void {
@@ -111,12 +112,7 @@ export function keysConformance(ready: () => Given): void {
     test('every write of a POST stores its answer if it had an effect', async () => {
       const { store, ids } = ready();
       const { owner, hook } = await ready().subscriber(1);
-      const [delivery] = await store.deliveries.deliveries({
-        webhook: hook,
-        state: undefined,
-        before: undefined,
-        limit: 1,
-      });
+      const [delivery] = await deliveriesTo(store, hook);
       assert.ok(delivery);
       const event = { ...delivery.event, id: ids.next('evt'), type: 'plant.test' } as const;
       const rotation = { secret: 'whsec_y', at: AT, overlapUntil: AT + 1, most: 5 };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** Rows that a replica of a newer version may write during an update. */
@@ -55,8 +56,7 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
       }
       assert.deepEqual(sent, [events[1]]);
       await change(`UPDATE events SET type = '${KNOWN}' WHERE owner = ${owner}`);
-      const { deliveries } = ready().store.deliveries;
-      const waiting = await deliveries({ webhook: hook, state: 'pending', before: undefined, limit: 9 });
+      const waiting = await deliveriesTo(ready().store, hook, { state: 'pending' });
       assert.deepEqual(
         waiting.map(({ event, attempts, nextAttemptAt }) => [event.id, attempts, nextAttemptAt]),
         [
@@ -85,16 +85,16 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
     });
 
     test('a list of deliveries omits those of an unknown type, and fills its pages', async () => {
-      const { deliveries, delivery } = ready().store.deliveries;
+      const { store } = ready();
       const { hook, events } = await eventsOf(KNOWN, UNKNOWN, KNOWN, UNKNOWN, KNOWN);
       for (const state of [undefined, 'pending'] as const) {
-        const listed = await deliveries({ webhook: hook, state, before: undefined, limit: 2 });
+        const listed = await deliveriesTo(store, hook, { state, limit: 2 });
         assert.deepEqual(
           listed.map(({ event }) => event.id),
           [events[4], events[2]],
         );
       }
-      assert.equal(await delivery(hook, events[1] ?? ''), undefined);
+      assert.equal(await store.deliveries.delivery(hook, events[1] ?? ''), undefined);
     });
 
     test('a delivery in an unknown state does not count as delivered', async () => {

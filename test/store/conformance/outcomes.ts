@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** What delivery records. */
@@ -41,7 +42,7 @@ export function outcomesConformance(ready: () => Given): void {
         .lanes()
         .record([outcomeOf(first), outcomeOf(stranger), outcomeOf(second, failed)]);
       assert.deepEqual(results, ['settled', 'gone', 'settled']);
-      const states = await store.deliveries.deliveries(all(hook));
+      const states = await deliveriesTo(store, hook);
       assert.deepEqual(
         states.map(({ state }) => state),
         ['pending', 'failed', 'delivered'],
@@ -230,7 +231,7 @@ export function outcomesConformance(ready: () => Given): void {
       const webhook = await store.webhooks.webhook(owner, hook);
       assert.deepEqual([webhook?.status, webhook?.disabledReason], ['disabled', 'it is gone']);
       assert.deepEqual(
-        (await store.deliveries.deliveries(all(hook))).map(({ state }) => state),
+        (await deliveriesTo(store, hook)).map(({ state }) => state),
         ['held', 'held', 'held'],
       );
       assert.deepEqual(await due(hook, { now: AT + 1e6 }), []);
@@ -275,8 +276,4 @@ export function outcomesConformance(ready: () => Given): void {
       assert.equal((await store.webhooks.webhook(owner, hook))?.pausedUntil, AT + 99);
     });
   });
-}
-
-function all(webhook: string) {
-  return { webhook, state: undefined, before: undefined, limit: 100 };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ANEW } from '../../../src/webhooks/delivery/port.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** What a redelivery and a replay mean for a delivery, whatever becomes of it meanwhile. */
@@ -17,7 +18,7 @@ export function resendsConformance(ready: () => Given): void {
       await ready().record(outcomeOf(two, failed));
       const next = { state: 'pending', due: AT + 1e9, step: 5 } as const;
       await ready().record(outcomeOf(three, { reason: 'no', next }));
-      const events = (await store.deliveries.deliveries(all(hook))).map(({ event }) => event.id);
+      const events = (await deliveriesTo(store, hook)).map(({ event }) => event.id);
       for (const event of events) {
         const outcome = await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
         assert.equal(outcome, 'redelivered');
@@ -90,8 +91,4 @@ export function resendsConformance(ready: () => Given): void {
       assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
     });
   });
-}
-
-function all(webhook: string) {
-  return { webhook, state: undefined, before: undefined, limit: 100 };
 }

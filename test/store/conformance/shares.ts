@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { User } from '../../../src/access/port.ts';
 import type { PlantField, Position } from '../../../src/plants/port.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 export function sharesConformance(ready: () => Given): void {
@@ -219,12 +220,7 @@ export function sharesConformance(ready: () => Given): void {
         [2n, 2n],
       );
       for (const one of found) assert.equal(await ready().record(outcomeOf(one)), 'settled');
-      const [first] = await store.deliveries.deliveries({
-        webhook: hook,
-        state: 'delivered',
-        before: undefined,
-        limit: 5,
-      });
+      const [first] = await deliveriesTo(store, hook, { state: 'delivered' });
       assert.ok(first);
       assert.equal((await store.deliveries.attempts(hook, first.event.id)).length, 1);
     });
@@ -255,9 +251,7 @@ export function sharesConformance(ready: () => Given): void {
       for (let n = 1n; n <= 5n; n++) await create(ann.id, n);
       await create(bob.id, 1n);
       await unshare(ann, bob);
-      const list = () =>
-        store.deliveries.deliveries({ webhook: hook, state: undefined, before: undefined, limit: 10 });
-      assert.equal((await list()).length, 1);
+      assert.equal((await deliveriesTo(store, hook)).length, 1);
       await create(ann.id, 6n);
       assert.equal((await due(hook)).length, 1);
       await finishChores();

@@ -8,9 +8,8 @@ import { AppError } from '../../../src/errors.ts';
 import { delivery as limits } from '../../../src/limits.ts';
 import { type Clock, silentLog, systemRuntime } from '../../../src/runtime.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { type DeliverOptions, deliver } from '../../../src/webhooks/delivery/deliver.ts';
+import { type DeliverOptions, deliver, type Runner } from '../../../src/webhooks/delivery/deliver.ts';
 import type { LaneStore, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
-import type { Runner } from '../../../src/webhooks/delivery/runner.ts';
 import { soleOwner } from '../../../src/webhooks/delivery/sole-owner.ts';
 import { redeliver, testWebhook } from '../../../src/webhooks/delivery-operations.ts';
 import { createWebhook } from '../../../src/webhooks/operations.ts';
@@ -21,6 +20,7 @@ import { createSender, type Sender } from '../../../src/webhooks/sending/sender.
 import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.ts';
 import { createTarget } from '../../../src/webhooks/sending/target.ts';
 import { type Received, type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { openTemporaryStore } from '../../../testkit/stores/temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);
@@ -139,8 +139,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
 
 /** State, attempts and reason of a webhook's only delivery. */
 async function deliveryOf(webhook: { id: string }) {
-  const query = { webhook: webhook.id, state: undefined, before: undefined, limit: 10 };
-  const [delivery, ...more] = await store.deliveries.deliveries(query);
+  const [delivery, ...more] = await deliveriesTo(store, webhook.id);
   assert.deepEqual(more, []);
   return [delivery?.state, delivery?.attempts, delivery?.reason];
 }
@@ -459,6 +458,27 @@ test('stopping waits for pending requests, records them, and starts no more', as
   assert.equal(receiver.received.length, 2);
 });
 
+test('stopping hands lanes over at once, except those whose receiver has not answered yet', async () => {
+  const [quick, slow] = [await newReceiver(), await newReceiver()];
+  const answers: (() => void)[] = [];
+  slow.usually((_, response) => answers.push(() => response.writeHead(204).end()));
+  const owner = await newOwner();
+  const [idle, busy] = [await subscribe(owner, quick), await subscribe(owner, slow)];
+  const given = new EventEmitter<{ lanes: [readonly string[]] }>();
+  const { runner, ended } = start({
+    owners: { giveBack: async (webhooks) => void given.emit('lanes', webhooks) },
+  });
+  await addPlants(owner, 1);
+  await Promise.all([ended(1), slow.receive(1)]);
+  const first = once(given, 'lanes');
+  const stopping = runner.stop();
+  assert.deepEqual(await first, [[idle.webhook.id]]);
+  const second = once(given, 'lanes');
+  for (const answer of answers) answer();
+  assert.deepEqual(await second, [[busy.webhook.id]]);
+  await stopping;
+});
+
 test('stopping ends requests that take too long, which are resent after the next start', async () => {
   const receiver = await newReceiver();
   receiver.script('hang');
@@ -647,12 +667,7 @@ test('a test and a redelivery of a failing webhook are attempted at once, whatev
   });
   await addPlants(owner, 100);
   while (recorded.length < limits.failuresToProbe) await setImmediate();
-  const [waits] = await store.deliveries.deliveries({
-    webhook: webhook.id,
-    state: 'pending',
-    before: undefined,
-    limit: 1,
-  });
+  const [waits] = await deliveriesTo(store, webhook.id, { state: 'pending' });
   assert.ok(waits);
   for (const ask of [
     () => testWebhook(contextOf(), owner, webhook.id),
@@ -675,9 +690,7 @@ test('a delivery resent while it waits its turn is sent once', async () => {
   await addPlants(owner, 5);
   const { ended } = start({ concurrency: 1 });
   await receiver.receive(1);
-  const waiting = (
-    await store.deliveries.deliveries({ webhook: webhook.id, state: 'pending', before: undefined, limit: 9 })
-  )
+  const waiting = (await deliveriesTo(store, webhook.id, { state: 'pending' }))
     .map(({ event }) => event.id)
     .filter((event) => !idsOf(receiver.received).includes(event));
   for (const event of waiting) await redeliver(contextOf(), owner, webhook.id, event);

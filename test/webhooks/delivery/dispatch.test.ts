@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createDispatch, type DispatchRules, type Effect } from '../../../src/webhooks/delivery/dispatch.ts';
+import { createDispatch, type Effect } from '../../../src/webhooks/delivery/dispatch.ts';
 import type { DueDelivery, Outcome, Recorded } from '../../../src/webhooks/delivery/port.ts';
 import type { InFlight } from '../../../src/webhooks/delivery/requests.ts';
+import type { Rules } from '../../../src/webhooks/delivery/rules.ts';
 import { attempt, contents, deliveries, delivery, rules, settings } from './due.ts';
 
 type Call = Extract<Effect, { do: 'read' }>;
 
 /** A dispatch whose reads are answered at once with everything in the lane. */
-function start({ isSuspect = false, ...more }: Partial<DispatchRules> & { isSuspect?: boolean } = {}) {
+function start({ isSuspect = false, ...more }: Partial<Rules> & { isSuspect?: boolean } = {}) {
   const dispatch = createDispatch({ ...rules, ...more });
   const backlogs = new Map<string, DueDelivery[]>();
   const reads: Call[] = [];
@@ -273,6 +274,53 @@ test('a lane without running requests is handed over at once, and its noted deli
   dispatch.suspected(noted, true, 0);
   assert.deepEqual(advance(), []);
   assert.deepEqual(given, ['a']);
+});
+
+test('a stop hands idle lanes over at once, the others with their last outcome, and reads nothing more', () => {
+  const { dispatch, add, advance, end, reads, recorded, given } = start({ concurrency: 1 });
+  add('busy', deliveries(9));
+  add('idle', deliveries(1));
+  const [running, last] = advance();
+  end(last, 200);
+  advance();
+  const before = reads.length;
+  dispatch.drain();
+  assert.deepEqual(advance(), []);
+  assert.deepEqual(given, ['idle']);
+  for (const webhook of ['busy', 'idle', 'new']) add(webhook, deliveries(3));
+  dispatch.changed('busy');
+  dispatch.found([{ webhook: 'busy' }], 0);
+  assert.deepEqual(advance(), []);
+  end(running, 500);
+  assert.deepEqual(advance(rules.rereadMs), []);
+  assert.deepEqual(given, ['idle', 'busy']);
+  assert.equal(recorded.length, 2);
+  assert.equal(reads.length, before);
+  assert.equal(dispatch.wakeAt(), undefined);
+  assert.ok(dispatch.isIdle());
+});
+
+test('a lane that is taken during a stop is handed over at once', () => {
+  const { dispatch, advance, reads, given } = start();
+  dispatch.drain();
+  dispatch.taken({ webhook: 'a', fence: 1, isInherited: false, isSuspect: true }, 0);
+  assert.deepEqual(advance(), []);
+  assert.deepEqual(given, ['a']);
+  assert.deepEqual(reads, []);
+});
+
+test('a delivery that is being noted when the stop begins is not sent, and its lane is handed over', () => {
+  const { dispatch, add, advance, suspected, given } = start({ isSuspect: true });
+  add('a', deliveries(2));
+  advance();
+  dispatch.drain();
+  advance();
+  assert.deepEqual(given, []);
+  assert.ok(suspected[0]);
+  dispatch.suspected(suspected[0], true, 0);
+  assert.deepEqual(advance(), []);
+  assert.deepEqual(given, ['a']);
+  assert.ok(dispatch.isIdle());
 });
 
 test("a lost lane's outcomes are not recorded", () => {

@@ -1,9 +1,11 @@
-import type { DispatchRules } from '../../../src/webhooks/delivery/dispatch.ts';
+import { delivery as limits } from '../../../src/limits.ts';
 import type { DueDelivery, LaneContents, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
+import type { Rules } from '../../../src/webhooks/delivery/rules.ts';
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 
 /** Shared by the tests of the delivery core: rules, and a store's answers. */
-export const rules: DispatchRules = {
+export const rules: Rules = {
+  ...limits,
   concurrency: 16,
   failuresToProbe: 5,
   probeMs: { first: 100, most: 1000 },

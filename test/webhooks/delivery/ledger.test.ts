@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLedger } from '../../../src/webhooks/delivery/ledger.ts';
 import type { Outcome } from '../../../src/webhooks/delivery/port.ts';
+import { rules } from './due.ts';
 
-const RULES = { unrecorded: 3, recordEveryMs: 10, storeRetryMs: { first: 100, most: 200 } };
+const RULES = { ...rules, unrecorded: 3, recordEveryMs: 10, storeRetryMs: { first: 100, most: 200 } };
 
 /** An outcome with only the part that the ledger uses. */
 const outcome = (event: string) => ({ event }) as Outcome;

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { outcomeOf, type Sent } from '../../../src/webhooks/delivery/outcome.ts';
+import { outcomeOf, poisonedOutcome, type Sent } from '../../../src/webhooks/delivery/outcome.ts';
 import { ANEW } from '../../../src/webhooks/delivery/port.ts';
 import { pauseOf } from '../../../src/webhooks/delivery/retry-after.ts';
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
+import { rules as usual } from './due.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 12);
 const DAY = 86_400_000;
-const rules = { schedule: [0, 5000, 60_000], disableAfterMs: 5 * DAY };
+const rules = { ...usual, schedule: [0, 5000, 60_000], disableAfterMs: 5 * DAY };
 
 function sent({ step = 0, failingSince }: { step?: number; failingSince?: number } = {}): Sent {
   const plant = { id: 1n, name: 'Alder', tag: undefined };
@@ -25,13 +26,7 @@ function sent({ step = 0, failingSince }: { step?: number; failingSince?: number
 }
 
 function outcome(attempt: Partial<Attempt>, of: Parameters<typeof sent>[0] = {}) {
-  const { laneState, ...rest } = outcomeOf(
-    sent(of),
-    { at: NOW - 5, durationMs: 5, ...attempt },
-    rules,
-    NOW,
-    () => 0.5,
-  );
+  const { laneState, ...rest } = outcomeOf(sent(of), { at: NOW - 5, durationMs: 5, ...attempt }, rules, NOW);
   return { ...rest, ...laneState };
 }
 
@@ -128,6 +123,18 @@ test('a webhook whose every attempt failed for five days is disabled, and not a 
 test('the first failure since the last success is recorded', () => {
   assert.equal(outcome({ status: 500 }).failingSince, NOW - 5);
   assert.equal(outcome({ status: 500 }, { failingSince: 7 }).failingSince, 7);
+});
+
+test('a delivery during which processes died has failed once more, which says nothing about its receiver', () => {
+  const failing = { step: 1, failingSince: NOW - 9 * DAY };
+  const { attempt, reason, next, laneState } = poisonedOutcome(sent(failing), rules, NOW);
+  assert.deepEqual(
+    [attempt.at, attempt.durationMs, attempt.error, reason],
+    [NOW, 0, 'The service ended 0 times while it sent this.', attempt.error],
+  );
+  assert.deepEqual(next, { state: 'pending', due: NOW + 60_000, step: 2 });
+  assert.deepEqual([laneState.failingSince, laneState.disabledReason], [failing.failingSince, undefined]);
+  assert.equal(poisonedOutcome(sent(), rules, NOW).laneState.failingSince, undefined);
 });
 
 test('a restarted schedule continues from its first step', () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { lanes as limits } from '../../../src/limits.ts';
 import { createOwnership, favouriteOf } from '../../../src/webhooks/delivery/ownership.ts';
 
-const RULES = { leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000, keptMs: 60_000 };
+const RULES = { ...limits, leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000, keptMs: 60_000 };
 const LANES = Array.from({ length: 10_000 }, (_, n) => `wh_01k0c3t2v4${String(n).padStart(16, '0')}`);
 
 /** A replica whose lease was renewed at 0 and that sees these members. */

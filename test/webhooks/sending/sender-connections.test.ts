@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
+import { sending as limits } from '../../../src/limits.ts';
+import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { failureOf } from '../../../src/webhooks/sending/attempt.ts';
+import { createConnections } from '../../../src/webhooks/sending/connections.ts';
+import { createResolve } from '../../../src/webhooks/sending/resolver.ts';
+import { createTarget } from '../../../src/webhooks/sending/target.ts';
 import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
 import {
   eachRequest,
@@ -57,6 +62,14 @@ test('two webhooks with one receiver share no connection', async () => {
   await sender.send(deliveryTo(server.url, 'wh_b'));
   await sender.send(deliveryTo(server.url, 'wh_a'));
   assert.equal(server.connections(), 2);
+});
+
+test('a receiver beyond the number that is remembered does not itself make room', () => {
+  const target = createTarget({ allowed: parseNetworks(''), resolve: createResolve() });
+  const connections = createConnections(target);
+  for (let n = 0; n < limits.receivers; n++) connections.to(`wh_${n}`, 'https://receiver.example/');
+  const receiver = connections.to('wh_new', 'https://receiver.example/');
+  assert.equal(connections.to('wh_new', 'https://receiver.example/'), receiver);
 });
 
 test('of many webhooks at most 512 connections are kept open, and no delivery is lost', async () => {

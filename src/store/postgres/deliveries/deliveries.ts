@@ -1,7 +1,6 @@
 import type {
   AttemptRecord,
   Delivery,
-  DeliveryQuery,
   NewestQuery,
   NewTest,
   PlantEventsQuery,
@@ -9,7 +8,7 @@ import type {
   ReplayRequest,
 } from '../../../webhooks/port.ts';
 import { absentState, storedState } from '../../delivery-states.ts';
-import { BEGINNING, END } from '../../event-ids.ts';
+import { END } from '../../event-ids.ts';
 import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -209,26 +208,20 @@ const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, err
 export function deliveryReads(database: Pick<Database, 'read'>, visible: VisibleOwners) {
   const { read } = database;
 
-  async function newestOf({ webhooks, state, from, events, limit, page }: NewestQuery): Promise<Delivery[]> {
-    const before = webhooks.map((bound) => bound.before ?? END);
-    const values = [webhooks.map(({ webhook }) => pathId(webhook)), before, from, page];
-    const ofState = [state && storedState(state), state && disabledWith(state)];
-    const rows = events
-      ? await read(LIST_OF_EVENTS, [...values, events, ...ofState])
-      : state === undefined
-        ? await read(LIST, [...values, limit])
-        : state === 'delivered'
-          ? await read(LIST_DELIVERED, [...values, limit])
-          : await read(LIST_UNDELIVERED, [...values, limit, ...ofState]);
-    return rows.map((row) => deliveryOf(row, String(row.webhook)));
-  }
-
   return {
-    async deliveries({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> {
-      const bounds = { webhooks: [{ webhook, before }], from: BEGINNING, page: query.limit };
-      return newestOf({ ...query, ...bounds, events: undefined });
+    async newest({ webhooks, state, from, events, limit, page }: NewestQuery): Promise<Delivery[]> {
+      const before = webhooks.map((bound) => bound.before ?? END);
+      const values = [webhooks.map(({ webhook }) => pathId(webhook)), before, from, page];
+      const ofState = [state && storedState(state), state && disabledWith(state)];
+      const rows = events
+        ? await read(LIST_OF_EVENTS, [...values, events, ...ofState])
+        : state === undefined
+          ? await read(LIST, [...values, limit])
+          : state === 'delivered'
+            ? await read(LIST_DELIVERED, [...values, limit])
+            : await read(LIST_UNDELIVERED, [...values, limit, ...ofState]);
+      return rows.map((row) => deliveryOf(row, String(row.webhook)));
     },
-    newest: newestOf,
     async plantEvents({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> {
       const rows = await read(PLANT_EVENTS, [await visible.of(viewer), `${plant}`, before, from, limit]);
       return rows.map(({ id }) => String(id));

@@ -70,7 +70,7 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
 
   const leases = await startLeases({
     store: laneOwners(database, clock),
-    newId: () => randomBytes(8).toString('hex'),
+    name: randomBytes(8).toString('hex'),
     log,
     onHandOver: (webhooks) => port.postMessage(webhooks satisfies HandedOver),
   });

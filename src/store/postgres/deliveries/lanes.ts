@@ -1,6 +1,6 @@
 import { lanes as leases } from '../../../limits.ts';
 import type { LaneContents, LaneRequest, LaneStore, Work } from '../../../webhooks/delivery/port.ts';
-import { SENT_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
+import { KNOWN_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
@@ -106,7 +106,7 @@ const deliveriesOf = (isMeant: string, limit: string) => `(
             LIMIT 1
           ) e ON true
           WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND ${isMeant}
-            AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${SENT_TYPES}))
+            AND ${IS_VISIBLE} AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
           ORDER BY d.due, ${momentOf('d.event')}
           FETCH FIRST ${limit} ROWS WITH TIES
         ) d

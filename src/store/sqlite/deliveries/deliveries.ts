@@ -4,7 +4,6 @@ import { feeds as limits } from '../../../limits.ts';
 import type {
   AttemptRecord,
   Delivery,
-  DeliveryQuery,
   NewestQuery,
   PlantEventsQuery,
   RedeliverRequest,
@@ -12,7 +11,7 @@ import type {
   WebhookHealth,
 } from '../../../webhooks/port.ts';
 import { absentState, storedState } from '../../delivery-states.ts';
-import { BEGINNING, behind, END, latest } from '../../event-ids.ts';
+import { behind, END, latest } from '../../event-ids.ts';
 import { FEED_TYPES, KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -72,14 +71,9 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
     WHERE webhook = ? AND event = ?
     ORDER BY generation`;
   const isDisabled = disabledWebhooks(db);
-  const newest = newestDeliveries(db, snapshot);
 
   return {
-    async deliveries({ webhook, before, ...query }: DeliveryQuery): Promise<Delivery[]> {
-      const bounds = { webhooks: [{ webhook, before }], from: BEGINNING, page: query.limit };
-      return newest({ ...query, ...bounds, events: undefined });
-    },
-    newest: async (query: NewestQuery): Promise<Delivery[]> => newest(query),
+    newest: newestDeliveries(db, snapshot),
     plantEvents: plantEvents(db, snapshot, visible),
     delivery: async (webhook: string, event: string): Promise<Delivery | undefined> =>
       snapshot.read(() => {
@@ -114,7 +108,7 @@ function newestDeliveries(db: DatabaseSync, snapshot: Snapshot) {
       AND d.state = ifnull(?, d.state) AND ${IS_VISIBLE}`;
   const isDisabled = disabledWebhooks(db);
 
-  return ({ webhooks, state, from, events, limit, page }: NewestQuery): Delivery[] => {
+  return async ({ webhooks, state, from, events, limit, page }: NewestQuery): Promise<Delivery[]> => {
     const stored = state === undefined ? null : storedState(state);
     let newest: string[] = [];
     return snapshot.read(() =>

@@ -6,7 +6,7 @@ import type {
   Position,
   Work,
 } from '../../../webhooks/delivery/port.ts';
-import { SENT_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
+import { KNOWN_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { prepare } from '../engine/prepare.ts';
 
@@ -109,7 +109,7 @@ function deliveriesIn(db: DatabaseSync, index: string, condition: string): State
     FROM deliveries d INDEXED BY ${index}
     LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
     WHERE d.webhook = ? AND d.state = 'pending' AND ${condition} AND ${IS_VISIBLE}
-      AND (e.type IS NULL OR e.type IN (${SENT_TYPES}))
+      AND (e.type IS NULL OR e.type IN (${KNOWN_TYPES}))
     ORDER BY d.due, d.event
     LIMIT CAST(? AS INTEGER)`;
 }
