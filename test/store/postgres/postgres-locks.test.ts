@@ -235,25 +235,25 @@ describe('writes of several replicas at once', () => {
   for (const { name, act, outcome, count } of [
     { name: 'a delete', act: (owner: number) => remove(owner, 1n), outcome: true, count: '2' },
     { name: 'a create', act: (owner: number) => create(owner, { id: 4n }), outcome: 4n, count: '4' },
+    { name: 'a create without an id', act: (owner: number) => create(owner), outcome: 3n, count: '4' },
   ]) {
     test(`${name} that waits for the create that starts the plant count is counted`, async () => {
       const counting = given(await open({ maxPlantsPerUser: 4 }));
       const { id: owner } = await replica.user();
-      await replica.create(owner, 1n);
-      await replica.create(owner, 2n);
+      for (let n = 0; n < 2; n++) await replica.create(owner);
       // The create has counted once it waits for this session, and is not committed.
       await session.query('BEGIN');
       await session.query(
         `INSERT INTO plants (owner, id, name, created_at)
-         VALUES ($1, 3, 'Alder', 0)`,
+         VALUES ($1, -1, 'Alder', 0)`,
         [owner],
       );
-      const created = counting.create(owner, 3n);
+      const created = counting.create(owner, -1n);
       await waiting(1);
       const acted = write(act(owner));
       await waiting(2);
       await session.query('ROLLBACK');
-      assert.deepEqual(await Promise.all([created, acted]), [3n, [outcome]]);
+      assert.deepEqual(await Promise.all([created, acted]), [-1n, [outcome]]);
       const { rows } = await session.query('SELECT plants FROM plant_counts WHERE owner = $1', [owner]);
       assert.deepEqual(rows, [{ plants: count }]);
     });

@@ -2,6 +2,7 @@ import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
 import { toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
 import type { Database, Query, Row } from '../engine/database.ts';
+import { TOUCH_USERS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
@@ -42,6 +43,8 @@ export function addShare({ owner, viewer, at }: NewShare, most: number): Work<Sh
   };
 }
 
+const TOUCH = statement`${TOUCH_USERS('$1')}`;
+
 const REMOVE = statement`DELETE FROM shares
   WHERE owner = $1 AND viewer = $2
   RETURNING owner, viewer`;
@@ -50,6 +53,7 @@ export function removeShare({ owner, viewer }: { owner: string; viewer: string }
   return async (query, announced) => {
     const [from, to] = await lockNamed(query, owner, viewer);
     if (from === undefined || to === undefined) return false;
+    await query(TOUCH, [from]);
     return removed(await query(REMOVE, [from, to]), query, announced);
   };
 }

@@ -35,3 +35,11 @@ const LOCK = statement`${FIND}
 
 const LOCK_EXCLUSIVELY = statement`${FIND}
   FOR NO KEY UPDATE`;
+
+/**
+ * Gives users a new version of their row. For those who change what creates read of other tables: a create that locks
+ * its users in the same statement, to save a round of statements, sees by the version that it must be repeated.
+ */
+export const TOUCH_USERS = (ids: string) => `UPDATE users
+  SET name = name
+  WHERE id IN (${ids})`;

@@ -17,9 +17,16 @@ export type Batched<T> = {
   users(commands: readonly T[]): readonly number[];
   /** Whether its batches run one after another, so that what one reads about its users' plants stays true. */
   isExclusive: boolean;
+  /** Whether one statement of these commands locks the users itself, and so can be a transaction of its own. */
+  locksUsers?(commands: readonly T[]): boolean;
+  /**
+   * Whether such a statement did nothing, because a user changed (`TOUCH_USERS`) while it waited for the lock: what else
+   * it reads is older.
+   */
+  isLate?(rows: readonly Row[]): boolean;
   /**
    * Statements to run first, for all of the transaction's commands of this kind.
-   * @param isRetry whether a concurrent write of what these were about to write undid the first try
+   * @param isRetry whether a concurrent write undid the first try
    */
   before?(commands: readonly T[], isRetry: boolean): readonly Bound[];
   bind(commands: readonly T[]): Bound;
@@ -124,6 +131,13 @@ export function createWriter(database: Database, publish: (announced: Announced)
     isRetry: boolean,
   ): Promise<Done> {
     const runs = runsOf(commands);
+    const [first, ...more] = runs;
+    if (!isRetry && first && more.length === 0 && first.kind.locksUsers?.(first.args)) {
+      const [rows = []] = await database.write([first.kind.bind(first.args)], mayBegin);
+      if (first.kind.isLate?.(rows)) return together(commands, mayBegin, true);
+      const announced = nothingAnnounced();
+      return { announced, outcomes: () => first.kind.outcomes(rows, first.args, announced) };
+    }
     const users = runs.flatMap(({ kind, args }) => kind.users(args));
     // Only within a statement are plants and counters locked in order.
     const isExclusive = isRetry || runs.length > 1 || runs.some(({ kind }) => kind.isExclusive);

@@ -3,6 +3,7 @@ import { foldName } from '../../../plants/folded-name.ts';
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { fault, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import type { Statement } from '../engine/database.ts';
+import { TOUCH_USERS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 import type { Announced } from '../replicas/announced.ts';
@@ -36,6 +37,8 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Bat
   return {
     users: (commands) => commands.flatMap(({ plant, caller }) => [plant.owner, caller?.user ?? plant.owner]),
     isExclusive: isLimited,
+    locksUsers: isPlain,
+    isLate: ([row]) => row?.is_late === true,
     before(commands, isRetry) {
       const keyed = commands.flatMap(({ caller }) => caller?.once ?? []);
       const assigns = commands.some(({ plant }) => plant.id === undefined);
@@ -123,6 +126,8 @@ const COUNT_PLANTS = statement`WITH uncounted AS MATERIALIZED (
     LEFT JOIN plant_counts c ON c.owner = u.id
     WHERE u.id = ANY($1::int8[])
       AND (c.plants IS NULL OR c.plants >= ${AT_LEAST} AND c.plants < ${AT_LEAST} + $2::int8)
+  ), touched AS (
+    ${TOUCH_USERS('SELECT owner FROM uncounted')}
   )
   INSERT INTO plant_counts (owner, plants)
   SELECT u.owner, n.plants + CASE WHEN n.plants > 2 * $2::int8 THEN ${AT_LEAST} ELSE 0 END

@@ -59,17 +59,27 @@ export function plainOutcomes(row: Row, commands: readonly Create[], announced: 
   return outcomes.reverse();
 }
 
-/** An owner's last create gets the counter's new value, the one before it the id below, and so on. */
+/**
+ * An owner's last create gets the counter's new value, the one before it the id below, and so on. A lock returns the
+ * newest version of a user, and everything else is read as it was when the statement began: if the versions differ,
+ * nothing is done.
+ */
 const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
     SELECT *
     FROM json_to_recordset($1) AS i(
       behind int, owner int8, name text, folded text, tag text, event text, at int8, trace text
     )
   ), owners AS MATERIALIZED (
-    SELECT u.id, c.count, ${HEEDS_COUNTERS}
+    SELECT u.id, u.xmin AS version, c.count, ${HEEDS_COUNTERS}
     FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
     JOIN users u ON u.id = c.owner AND u.disabled_at IS NULL AND u.deleted_at IS NULL
-  ), ${ASSIGNED('SELECT id, count FROM owners ORDER BY id')}, made AS MATERIALIZED (
+    ORDER BY u.id
+    FOR SHARE OF u
+  ), changed AS MATERIALIZED (
+    SELECT 1
+    FROM owners o
+    JOIN users u ON u.id = o.id AND u.xmin <> o.version
+  ), ${ASSIGNED(`SELECT id, count FROM owners WHERE NOT EXISTS (SELECT 1 FROM changed) ORDER BY id`)}, made AS MATERIALIZED (
     SELECT i.*, s.last - i.behind AS id, at + $2::int8 AS due
     FROM assigned s
     JOIN input i ON i.owner = s.owner AND s.last - i.behind <= ${LAST_ASSIGNED_ID}
@@ -81,4 +91,4 @@ const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
   SELECT (
     SELECT json_agg(json_build_array(owner, last::text))
     FROM assigned
-  ) AS assigned, ${LANES} AS lanes`;
+  ) AS assigned, ${LANES} AS lanes, EXISTS (SELECT 1 FROM changed) AS is_late`;
