@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -10,7 +10,8 @@ import { temporaryFolder } from './servers/cleanup.ts';
 
 /**
  * `node bench/first-time.ts`: follows the README as a first-time user with an empty home: clone, install, start, create
- * the webhook, and add a plant in the console. It measures the machine's time, without reading and pasting.
+ * the webhook, and add a plant in the console. It measures the machine's time, without reading and pasting. Fails if a
+ * command warns of something, or leaves a file that git would add.
  */
 
 const ROOT = join(import.meta.dirname, '..');
@@ -21,11 +22,16 @@ const steps: { step: string; seconds: number }[] = [];
 const home = temporaryFolder().path;
 const folder = join(temporaryFolder().path, 'plant-store');
 const env = environmentAt(home);
-const run = (command: string, args: string[], cwd: string) =>
-  execFileSync(command, args, { cwd, env, stdio: ['ignore', 'ignore', 'inherit'] });
 
-await step('git clone', async () => run('git', ['clone', '-q', ROOT, folder], home));
-await step('npm ci', async () => run('npm', ['ci'], folder));
+/** Returns its output. Throws if it fails or says anything on standard error. */
+function run(command: string, args: string[], cwd: string): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' });
+  if (status !== 0 || stderr !== '') throw new Error(`${command} ${args.join(' ')}: ${status} ${stderr}`);
+  return stdout;
+}
+
+await step('git clone', async () => void run('git', ['clone', '-q', ROOT, folder], home));
+await step('npm ci', async () => void run('npm', ['ci'], folder));
 const newcomer = await step('npm start, until the token is shown', () =>
   startNewcomer(start.replace('npm ci && ', ''), { folder, env }),
 );
@@ -44,6 +50,9 @@ await step('console: sign in, add a plant', async () => {
   await addPlant(page, { Name: 'Rowan' });
 });
 await step('its webhook, received and verified', () => newcomer.verified(1));
+const left = run('git', ['status', '--porcelain'], folder);
+// `startNewcomer` replaces the receiver's port.
+if (left !== ' M examples/receiver.mjs\n') throw new Error(`The README leaves changes behind:\n${left}`);
 const total = steps.reduce((sum, { seconds }) => sum + seconds, 0);
 const rows = [...steps, { step: 'all of it', seconds: total }];
 console.log(
