@@ -6,7 +6,13 @@ import { Shell } from './shell/shell.tsx';
 
 /** The page for the current address, once signed in. Signing in keeps the address. */
 export function App() {
-  if (isRestoring.value) return null;
+  if (isRestoring.value) {
+    return (
+      <main class="sign-in">
+        <p role="status">Signing in…</p>
+      </main>
+    );
+  }
   if (session.value === undefined) return <SignIn />;
   const { path } = place.value;
   return (

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { PlantStoreError } from '../../packages/client/src/client.ts';
 
 /** The API is next to the console, wherever a proxy puts both. */
 export const apiUrl = new URL('../', document.baseURI);
@@ -18,6 +19,7 @@ export const outage = computed<string | undefined>(() => {
 export const recoveries = signal(0);
 
 const RETRY_MS = 2_000;
+const PROBE_TIMEOUT_MS = 10_000;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 addEventListener('offline', () => {
@@ -26,7 +28,7 @@ addEventListener('offline', () => {
 addEventListener('online', () => {
   hasNetwork.value = true;
   if (isAnswering.value) recoveries.value += 1;
-  else void ask();
+  else ask();
 });
 
 /** A `fetch` that notices when the service becomes unreachable or reachable. */
@@ -36,7 +38,8 @@ export async function watchedFetch(input: RequestInfo | URL, init?: RequestInit)
     reached();
     return response;
   } catch (error) {
-    if (!init?.signal?.aborted) lost();
+    // The client ends a request that takes too long with an error of its own.
+    if (!init?.signal?.aborted || init.signal.reason instanceof PlantStoreError) lost();
     throw error;
   }
 }
@@ -54,6 +57,7 @@ function lost(): void {
   timer = setTimeout(ask, RETRY_MS);
 }
 
-function ask(): Promise<unknown> {
-  return watchedFetch(new URL('healthz', apiUrl), { cache: 'no-store' }).catch(() => {});
+function ask(): void {
+  const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+  fetch(new URL('healthz', apiUrl), { cache: 'no-store', signal }).then(reached, lost);
 }

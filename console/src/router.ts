@@ -15,7 +15,7 @@ export type Place = {
 type Query = Record<string, string | undefined>;
 
 const hash = signal(location.hash);
-let moves = 0;
+let isNextFocused = false;
 
 addEventListener('hashchange', () => {
   if (location.hash === hash.peek()) return;
@@ -24,16 +24,21 @@ addEventListener('hashchange', () => {
 });
 
 function arrive(): void {
-  moves += 1;
+  nextTakesFocus();
   hash.value = location.hash;
 }
 
 /** The current location. Only the part after `#` changes, so a proxy may serve the console at any path. */
 export const place = computed<Place>(() => parse(hash.value));
 
-/** Whether the user has navigated: then the new page takes the focus. */
-export function hasMoved(): boolean {
-  return moves > 0;
+/** The user leaves a page, or the sign-in: the page that follows takes the focus. */
+export function nextTakesFocus(): void {
+  isNextFocused = true;
+}
+
+/** Whether this page takes the focus. The first one does not, for the browser announces it. */
+export function takesFocus(): boolean {
+  return isNextFocused;
 }
 
 /** The address of a location, for `href`. Omits undefined query values. */

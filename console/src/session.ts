@@ -3,6 +3,7 @@ import { PlantStore, type Token } from '../../packages/client/src/client.ts';
 import { apiUrl, watchedFetch } from './connection.ts';
 import { sentenceOf } from './failure.ts';
 import { isHeld } from './hold.ts';
+import { toasts } from './toasts.ts';
 
 export type Scope = Token['scopes'][number];
 
@@ -17,6 +18,8 @@ export const signedOutBecause = signal<string | undefined>(undefined);
 
 /** In `sessionStorage`, which ends with the tab. There is no cookie, and nothing in `localStorage`. */
 const KEPT = 'plant-store.token';
+/** Where the pages of the documentation keep the token for their requests. */
+const KEPT_BY_DOCS = 'plant-store.docs.token';
 
 /** Whether the token has a scope. Pages do not offer what the service would refuse. */
 export function may(scope: Scope): boolean {
@@ -60,8 +63,10 @@ export async function signIn(token: string, { keep }: { keep: boolean }): Promis
 
 export function signOut(reason?: string): void {
   sessionStorage.removeItem(KEPT);
+  sessionStorage.removeItem(KEPT_BY_DOCS);
   signedOutBecause.value = reason;
   session.value = undefined;
+  toasts.value = [];
 }
 
 /** Signs in with the token that this tab has kept, if any. */

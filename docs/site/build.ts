@@ -52,11 +52,12 @@ function listing(source: string, around: Around): string {
 type Page = Rendered & { source: string };
 
 async function writeAssets(write: Write, pages: readonly Page[]): Promise<Assets> {
-  const asset = (name: string) => readFileSync(join(import.meta.dirname, 'assets', name), 'utf8');
+  const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
   const pictures = new Map(pages.flatMap((page) => [...page.pictures]));
-  const icon = asset('icon.svg');
+  const icon = textOf('console/src/icon.svg');
   const index = gzipSync(JSON.stringify(searchIndex(pages)));
-  const css = [asset('site.css'), ...pictures.values()].join('\n');
+  const styles = ['console/src/styles/theme.css', 'docs/site/assets/site.css'].map(textOf);
+  const css = [...styles, ...pictures.values()].join('\n');
   return {
     css: writeCompressed(write, hashed('site.css', css), css),
     js: await writeScript(write),

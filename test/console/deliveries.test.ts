@@ -1,26 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { bodyOf, curlOf } from '../../console/src/deliveries/request.ts';
-import { startBrowser } from '../../testkit/browser/browser.ts';
+import { startConsole } from '../../testkit/browser/console.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
-import { startReceiver } from '../../testkit/receivers/receiver.ts';
-import { succeeded } from '../../testkit/service/answer.ts';
-import { startService } from '../../testkit/service/service.ts';
 
-const receiver = await startReceiver();
-const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s' });
-const browser = await startBrowser();
-after(async () => {
-  await browser.stop();
-  await service.stop();
-  await receiver.stop();
-});
-
-async function create(path: string, token: string, body: unknown): Promise<void> {
-  succeeded(await service.request('POST', path, { token, body }), 201);
-}
+const { browser, create, receiver, service } = await startConsole({ WEBHOOK_RETRY_SCHEDULE: '0s' });
 
 test('deliveries appear as they happen, and stand still while a person reads', async () => {
   const token = await service.tokenFor('ann');
@@ -64,6 +50,8 @@ test('a failed delivery shows every attempt, and can be resent', async () => {
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('204', { exact: true }).waitFor();
     await page.getByText('Delivered', { exact: true }).waitFor();
+    // Somebody may be reading it.
+    assert.ok(await page.getByText('out of order').isVisible());
     const numbers = await page
       .locator('.attempts li')
       .evaluateAll((all: { value: number }[]) => all.map(({ value }) => value));
@@ -156,6 +144,14 @@ test('one list has the deliveries of all webhooks, opens on what failed, and can
     await inspect(page, 'deliveries-none-match');
     await page.getByRole('link', { name: 'Show all deliveries' }).click();
     await rows.nth(3).waitFor();
+
+    await page.getByRole('button', { name: 'Any time' }).click();
+    await page.getByLabel('From').waitFor({ state: 'detached' });
+    await page.goBack();
+    assert.equal(await page.getByLabel('From').inputValue(), '2000-01-01T00:00');
+    await page.getByLabel('From').fill('');
+    await page.getByLabel('Until').fill('');
+    assert.ok(await page.getByLabel('From').isVisible());
   });
 });
 

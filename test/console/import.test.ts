@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
+import { intercept } from './intercept.ts';
 import { revoke } from './revoke.ts';
 
 const service = await startService();
@@ -154,12 +155,16 @@ test('a stopped import says what was done, and resumes without duplicates', asyn
 test('a completely imported file, here with semicolons and capitals, can be imported again', async () => {
   const token = await service.tokenFor('again');
   await browser.visit(service, { at: AT, token }, async (page) => {
+    await choose(page, named(1));
+    await page.getByRole('button', { name: 'Choose another file' }).click();
+    await page.locator('h1:focus').waitFor();
     for (const total of [3, 6]) {
       await choose(page, 'NAME;Tag\nAlder;Alnus\nOak;\n"Elm; old";\n');
       await page.getByRole('button', { name: 'Import 3 plants' }).click();
       await page.getByText('Done. 3 plants were added.').waitFor();
       assert.equal((await plantsOf(token)).length, total);
       await page.getByRole('button', { name: 'Choose another file' }).click();
+      await page.locator('h1:focus').waitFor();
     }
   });
 });
@@ -180,4 +185,47 @@ test('an import halts when the token expires, and resumes after signing in again
     await page.getByText('Done. 1,000 plants were added.').waitFor();
   });
   assert.equal((await plantsOf(second)).length, 1000);
+});
+
+const addsPlant = (request: Request) => request.method() === 'POST' && request.url().endsWith('/plants');
+
+test('an import that halts can be continued only once its requests have ended', async () => {
+  const token = await service.tokenFor('impatient');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    const sent = await intercept(page, addsPlant);
+    await choose(page, named(8));
+    await page.getByRole('button', { name: 'Import 8 plants' }).click();
+    await sent.next(6);
+    const [first, ...others] = sent.routes;
+    await first?.fulfill({ status: 403, json: { error: 40300, message: 'Not with this token.' } });
+    await page.getByText('Not with this token.').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
+    for (const route of others) await route.continue();
+    await page.getByText('The import halted: 5 plants were added; 3 rows were not sent.').waitFor();
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Done. 8 plants were added.').waitFor();
+  });
+  assert.equal((await plantsOf(token)).length, 8);
+});
+
+test('on every page the browser asks before the tab of an unfinished import is closed', async () => {
+  const token = await service.tokenFor('wanderer');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    const sent = await intercept(page, addsPlant);
+    await choose(page, named(8));
+    await page.getByRole('button', { name: 'Import 8 plants' }).click();
+    await sent.next(6);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('link', { name: '← Plants' }).click();
+    await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
+    const asked = page.waitForEvent('dialog');
+    await page.evaluate('setTimeout(() => location.reload())');
+    const question = await asked;
+    assert.equal(question.type(), 'beforeunload');
+    await question.dismiss();
+    for (const route of sent.routes) await route.continue();
+    await page.goBack();
+    await page.getByText('Stopped. 6 plants were added; 2 rows were not sent.').waitFor();
+  });
 });

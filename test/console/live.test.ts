@@ -1,23 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startBrowser } from '../../testkit/browser/browser.ts';
-import { startReceiver } from '../../testkit/receivers/receiver.ts';
-import { succeeded } from '../../testkit/service/answer.ts';
-import { startService } from '../../testkit/service/service.ts';
+import { startConsole } from '../../testkit/browser/console.ts';
 
-const receiver = await startReceiver();
-const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-const browser = await startBrowser();
-after(async () => {
-  await browser.stop();
-  await service.stop();
-  await receiver.stop();
-});
-
-async function create(path: string, token: string, body: unknown): Promise<void> {
-  succeeded(await service.request('POST', path, { token, body }), 201);
-}
+const { browser, create, receiver, service } = await startConsole();
 
 async function tokenWithWebhook(user: string): Promise<string> {
   const token = await service.tokenFor(user);

@@ -1,25 +1,10 @@
-import { after, test } from 'node:test';
-import { startBrowser } from '../../testkit/browser/browser.ts';
+import { test } from 'node:test';
+import { startConsole } from '../../testkit/browser/console.ts';
 import { inspectNarrow } from '../../testkit/browser/inspect.ts';
-import { startReceiver } from '../../testkit/receivers/receiver.ts';
-import { succeeded } from '../../testkit/service/answer.ts';
-import { startService } from '../../testkit/service/service.ts';
 
-const receiver = await startReceiver();
-const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-const browser = await startBrowser();
-after(async () => {
-  await browser.stop();
-  await service.stop();
-  await receiver.stop();
-});
+const { browser, create, receiver, service } = await startConsole();
 
 const LONG = 'W'.repeat(255);
-
-async function create(path: string, token: string, body: unknown): Promise<{ id: string }> {
-  // A webhook's answer has an id; callers that create plants do not use it.
-  return succeeded(await service.request('POST', path, { token, body }), 201) as { id: string };
-}
 
 test('the longest names, descriptions and URLs stay within a narrow page', async () => {
   const token = await service.tokenFor('L'.repeat(60));

@@ -1,23 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { startBrowser } from '../../testkit/browser/browser.ts';
+import { test } from 'node:test';
+import { startConsole } from '../../testkit/browser/console.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
-import { startReceiver } from '../../testkit/receivers/receiver.ts';
-import { succeeded } from '../../testkit/service/answer.ts';
-import { startService } from '../../testkit/service/service.ts';
 
-const receiver = await startReceiver();
-const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-const browser = await startBrowser();
-after(async () => {
-  await browser.stop();
-  await service.stop();
-  await receiver.stop();
-});
-
-async function create(path: string, token: string, body: unknown): Promise<void> {
-  succeeded(await service.request('POST', path, { token, body }), 201);
-}
+const { browser, create, receiver, service } = await startConsole();
 
 test('a user with no data is shown where to begin', async () => {
   const token = await service.tokenFor('a beginner');

@@ -234,6 +234,24 @@ test('keys search, add and list themselves, but not while somebody types or has 
   });
 });
 
+test('a message stays while the pointer is on it, even if the focus leaves it', async () => {
+  const token = await service.tokenFor('slow reader');
+  await browser.visit(service, { at: '#/plants', token, hasClock: true }, async (page) => {
+    await page.getByRole('button', { name: 'Add a plant' }).click();
+    await page.getByLabel('Name').fill('Alder');
+    await page.keyboard.press('Enter');
+    const message = page.locator('.toast');
+    await message.hover();
+    await message.getByRole('button', { name: 'Dismiss' }).focus();
+    await page.getByLabel('Search').focus();
+    await page.clock.runFor(20_000);
+    assert.ok(await message.isVisible());
+    await page.mouse.move(0, 0);
+    await page.clock.runFor(9_000);
+    await message.waitFor({ state: 'detached' });
+  });
+});
+
 test('an id stays on one line where the table is narrow', async () => {
   const token = await service.tokenFor('reader of tablets');
   const name = 'A name that is long enough to take all the room that there is, and then some more of it';

@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startBrowser } from '../../testkit/browser/browser.ts';
-import { startReceiver } from '../../testkit/receivers/receiver.ts';
-import { startService } from '../../testkit/service/service.ts';
+import { startConsole } from '../../testkit/browser/console.ts';
+import { inspectNarrow } from '../../testkit/browser/inspect.ts';
 import { revoke } from './revoke.ts';
 
-const receiver = await startReceiver();
-const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-const browser = await startBrowser();
-after(async () => {
-  await browser.stop();
-  await service.stop();
-  await receiver.stop();
-});
+const { browser, receiver, service } = await startConsole();
 
 /** Creates a webhook, and returns its secret from the dialog. */
 async function makeWebhook(page: Page): Promise<string> {
@@ -78,6 +70,18 @@ test('the browser asks before a reload loses the secret', async () => {
     assert.equal(question.type(), 'beforeunload');
     await question.dismiss();
     assert.equal(await shownSecret(page), secret);
+  });
+});
+
+test('in a browser that does not let pages copy, the dialog says so', async () => {
+  const token = await service.tokenFor('finn');
+  await browser.visit(service, { token, at: '#/webhooks' }, async (page) => {
+    // As over plain http to another machine.
+    await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`);
+    await makeWebhook(page);
+    await page.getByRole('button', { name: 'Copy secret' }).click();
+    await page.getByRole('dialog').getByText('Select it and copy it yourself').waitFor();
+    await inspectNarrow(page, 'webhook-secret-not-copied');
   });
 });
 

@@ -33,6 +33,7 @@ test('a person signs in by keyboard alone, and can show the typed token', () =>
     // It opens the page in the address.
     await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
     await untilTitled(page, 'Plants · Plant Store');
+    await page.locator('h1:focus').waitFor();
     assert.ok(!page.url().includes(service.token));
   }));
 
@@ -46,7 +47,7 @@ test('text that is not a token is refused with a message', () =>
     ] as const) {
       await page.getByLabel('Token', { exact: true }).fill(text);
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByText(sentence).waitFor();
+      await page.getByRole('alert').getByText(sentence).waitFor();
     }
     await inspect(page, 'sign-in-refused');
   }));
@@ -62,10 +63,31 @@ test('a token is kept for a reload only when chosen, and only in the tab', () =>
     assert.match(String(await stored()), /^\[\{\},"",\{"plant-store\.token":/);
     await page.reload();
     await page.getByRole('navigation', { name: 'Sections' }).waitFor();
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(page), 'Skip to the content');
+    // The page of an operation keeps the token, too.
+    await page.goto(`${service.url}/docs/api/list-plants.html`);
+    await page.getByText('Try it').click();
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByText('200 OK', { exact: true }).waitFor();
+    await page.goto(`${service.url}/console/`);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Plant Store' }).waitFor();
     assert.equal(await stored(), '[{},"",{}]');
   }));
+
+test('a message does not outlive its session', async () => {
+  const token = await service.tokenFor('bob');
+  await browser.visit(service, { token, at: '#/plants' }, async (page) => {
+    await page.getByRole('button', { name: 'Add a plant' }).click();
+    await page.getByLabel('Name').fill('Alder');
+    await page.keyboard.press('Enter');
+    await page.getByText('Alder was added').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, token);
+    assert.equal(await page.getByText('Alder was added').count(), 0);
+  });
+});
 
 test('an expired token leads to the sign-in, which says why and returns to the same page', async () => {
   const [first, second] = [await service.tokenFor('ann'), await service.tokenFor('ann')];
@@ -75,7 +97,7 @@ test('an expired token leads to the sign-in, which says why and returns to the s
     await page.getByRole('button', { name: 'Add a plant' }).click();
     await page.getByLabel('Name').fill('Alder');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.getByText('The service no longer accepts the token').waitFor();
+    await page.getByRole('alert').getByText('The service no longer accepts the token').waitFor();
     await inspect(page, 'sign-in-again');
     await signIn(page, second);
     await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
@@ -84,8 +106,6 @@ test('an expired token leads to the sign-in, which says why and returns to the s
 
 test('a new page moves the focus to its heading, and sets the title', () =>
   browser.visit(service, {}, async (page) => {
-    await page.keyboard.press('Tab');
-    assert.equal(await focused(page), 'Skip to the content');
     await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Plants' }).click();
     await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
     assert.equal(await focused(page), 'Plants');

@@ -1,51 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import type { Page, Request, Route } from 'playwright-core';
-import { startBrowser } from '../../testkit/browser/browser.ts';
-import { startReceiver } from '../../testkit/receivers/receiver.ts';
-import { succeeded } from '../../testkit/service/answer.ts';
-import { startService } from '../../testkit/service/service.ts';
+import { test } from 'node:test';
+import type { Request } from 'playwright-core';
+import { startConsole } from '../../testkit/browser/console.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
+import { intercept } from './intercept.ts';
 
-const receiver = await startReceiver();
-const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-const browser = await startBrowser();
-after(async () => {
-  await browser.stop();
-  await service.stop();
-  await receiver.stop();
-});
+const { browser, create, receiver, service } = await startConsole();
 
 /** Longer than the polling interval of a webhook's page. */
 const A_WHILE_MS = 6_000;
 
-async function create(path: string, token: string, body: unknown): Promise<{ id: string }> {
-  // A webhook's answer has an id; callers that create plants do not use it.
-  return succeeded(await service.request('POST', path, { token, body }), 201) as { id: string };
-}
-
 const change = (token: string, id: string, body: unknown) =>
   service.request('PATCH', `/webhooks/${id}`, { token, body });
-
-/** Holds the requests that match, in order, and lets the test answer them. */
-async function intercept(page: Page, is: (request: Request) => boolean) {
-  const routes: Route[] = [];
-  let arrived = Promise.withResolvers<void>();
-  await page.route('**', (route) => {
-    if (!is(route.request())) return route.fallback();
-    routes.push(route);
-    arrived.resolve();
-    arrived = Promise.withResolvers<void>();
-  });
-  return {
-    routes,
-    async next(count: number): Promise<Route> {
-      while (routes.length < count) await arrived.promise;
-      const route = routes[count - 1];
-      assert.ok(route);
-      return route;
-    },
-  };
-}
 
 const readsWebhook = (id: string) => (request: Request) =>
   request.method() === 'GET' && request.url().endsWith(`/webhooks/${id}`);
@@ -63,6 +29,31 @@ test('an answer that takes longer than a second arrives: the page does not ask a
     await held.continue();
     await page.getByRole('heading', { name: 'Behind' }).waitFor();
     assert.equal(reads.routes.length, 1);
+  });
+});
+
+test('a page that reloads by itself is dimmed only if that takes long', async () => {
+  const token = await service.tokenFor('reader');
+  const { id } = await create('/webhooks', token, { url: receiver.url });
+  await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
+    await page.getByRole('button', { name: 'Disable' }).waitFor();
+    const reads = await intercept(page, readsWebhook(id));
+    await page.evaluate(`
+      window.seen = [];
+      new MutationObserver(([{ target }]) => seen.push(getComputedStyle(target).opacity))
+        .observe(document.querySelector('.loaded'), { attributeFilter: ['aria-busy'] });
+    `);
+    await page.clock.runFor(A_WHILE_MS);
+    const held = await reads.next(1);
+    assert.deepEqual(await page.evaluate('seen'), ['1']);
+    await eventually(
+      'dimmed page',
+      async () =>
+        (await page.evaluate(`getComputedStyle(document.querySelector('.loaded')).opacity`)) === '0.6' ||
+        undefined,
+    );
+    await held.continue();
+    await page.locator('.loaded[aria-busy="false"]').first().waitFor();
   });
 });
 
@@ -166,5 +157,24 @@ test('a user who navigates while a test is sent stays there', async () => {
     assert.match(page.url(), /#\/plants$/);
     await page.getByRole('button', { name: 'Show' }).click();
     await page.getByRole('heading', { name: 'Test event' }).waitFor();
+  });
+});
+
+test('a test that is answered late does not close the dialog that shows a secret', async () => {
+  const token = await service.tokenFor('busy');
+  const { id } = await create('/webhooks', token, { url: receiver.url });
+  await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
+    const tests = await intercept(page, (request) => request.url().endsWith('/test'));
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    const held = await tests.next(1);
+    await page.getByRole('button', { name: 'Rotate the secret' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Keep the old one for').selectOption('not at all: the old one has leaked');
+    await dialog.getByRole('button', { name: 'Rotate' }).click();
+    await dialog.getByText('The old one no longer signs.').waitFor();
+    await held.continue();
+    await page.getByText('A test was requested. It is sent next.').waitFor();
+    assert.ok(await dialog.getByRole('heading', { name: 'The new secret' }).isVisible());
+    assert.match(page.url(), /#\/webhooks\/wh_/);
   });
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { startBrowser } from '../../testkit/browser/browser.ts';
+import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
 import { freePort } from '../../testkit/sockets/free-port.ts';
+import { intercept } from './intercept.ts';
 
 const service = await startService();
 after(() => service.stop());
@@ -55,6 +56,49 @@ test('an unavailable service is reported, and failed loads are retried when it i
     await first.stop();
     await second?.stop();
   }
+});
+
+test('a service that hangs is reported, and asked until it answers', async () => {
+  const token = await service.tokenFor('waiter');
+  const options = { at: '#/plants', token, hasClock: true, mayLoseConnection: true };
+  await browser.visit(service, options, async (page) => {
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    // So that it follows the clock of the test.
+    await page.evaluate(`AbortSignal.timeout = (ms) => {
+      const ending = new AbortController();
+      setTimeout(() => ending.abort(), ms);
+      return ending.signal;
+    }`);
+    const loads = await intercept(page, (request) => request.url().endsWith('/tokens'));
+    const probes = await intercept(page, (request) => request.url().endsWith('/healthz'));
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await loads.next(1);
+    await page.clock.runFor(31_000);
+    await page.getByText('The service does not answer.').waitFor();
+    for (let seconds = 0; probes.routes.length < 2 && seconds < 60; seconds++) await page.clock.runFor(1_000);
+    await (await probes.next(2)).continue();
+    await page.unrouteAll();
+    await page.getByText('The service does not answer.').waitFor({ state: 'detached' });
+    await page.getByRole('table', { name: 'Tokens' }).waitFor();
+  });
+});
+
+test('a reload while the service restarts does not ask for a kept token again', async () => {
+  const token = await service.tokenFor('patient');
+  const options = { at: '#/plants', token: null, hasClock: true, mayLoseConnection: true };
+  await browser.visit(service, options, async (page) => {
+    await page.getByLabel('Keep until this tab closes').check();
+    await signIn(page, token);
+    const asked = await intercept(page, (request) => /\/(?:me|healthz)$/.test(request.url()));
+    await page.reload();
+    const held = await asked.next(1);
+    await page.getByText('Signing in…').waitFor();
+    await held.abort();
+    await page.getByText('The service cannot be reached.').waitFor();
+    await page.unrouteAll();
+    await page.clock.runFor(3_000);
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+  });
 });
 
 test('a scope that the token lacks is named, and actions that need it are not offered', async () => {

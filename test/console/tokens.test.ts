@@ -79,6 +79,8 @@ test('a token is rotated and revoked', async () => {
     await inDialog(page, 'Revoke').click();
     await page.getByText('The token was revoked.').waitFor();
     await button(page, 'Revoke reader').waitFor({ state: 'detached' });
+    // The button that had the focus is gone.
+    await page.locator('h1:focus').waitFor();
     assert.equal(await statusOf(next), 401);
   });
 });

@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { verifyWebhook } from '../../packages/client/src/verify-webhook.ts';
-import { startBrowser, untilTitled } from '../../testkit/browser/browser.ts';
+import { untilTitled } from '../../testkit/browser/browser.ts';
+import { startConsole } from '../../testkit/browser/console.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
-import { startService } from '../../testkit/service/service.ts';
 
-const receiver = await startReceiver();
-const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
-const browser = await startBrowser();
-after(async () => {
-  await browser.stop();
-  await service.stop();
-  await receiver.stop();
-});
+const { browser, receiver, service } = await startConsole();
 
 type Made = { id: string; secret: string };
 

@@ -103,6 +103,25 @@ test('the search finds a section by its words, by keyboard alone, and opens it',
   });
 });
 
+test('Enter follows no result that is hidden', async () => {
+  await read('how-to/tokens.html', async (page) => {
+    await page.evaluate(`document.addEventListener('click', (event) => {
+      event.preventDefault();
+      document.title = 'followed';
+    })`);
+    const search = page.getByLabel('Search');
+    const first = page.locator('.found a').first();
+    for (const hide of [() => search.press('Escape'), () => search.fill('')]) {
+      await search.fill('exit codes');
+      await first.waitFor();
+      await hide();
+      await first.waitFor({ state: 'hidden' });
+      await search.press('Enter');
+    }
+    assert.notEqual(await page.title(), 'followed');
+  });
+});
+
 for (const [typed, first] of [
   ['40900', /^(?:409 Conflict|Create a plant)/],
   ['GET /plants', /^List plants GET \/plants/],
@@ -179,7 +198,9 @@ function refuseOldBuild(): void {
   const built = statSync(join(root, 'build/docs/index.html'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const files = [
     ...pageSources(),
-    ...globSync(['docs/**/*.svg', 'docs/site/**/*.{ts,css,js}'], { cwd: root }),
+    ...globSync(['docs/**/*.svg', 'docs/site/**/*.{ts,css,js}', 'console/src/{icon.svg,styles/theme.css}'], {
+      cwd: root,
+    }),
   ];
   const newer = files.find((file) => statSync(join(root, file)).mtimeMs > built);
   if (newer) throw new Error(`${newer} is newer than build/docs. Run "npm run prepare".`);

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
-import { toast } from '../toasts.ts';
 import { Icon } from './icon.tsx';
+
+const SHOWN_MS = 4_000;
 
 type CopyButtonProps = {
   text: string;
@@ -10,34 +11,34 @@ type CopyButtonProps = {
   isNamed?: boolean;
 };
 
-/** Copies a text. */
+/** Copies a text, and says beside the button whether it could: a message at the edge would be below a dialog. */
 export function CopyButton({ text, what, isNamed = false }: CopyButtonProps) {
-  const isCopied = useSignal(false);
+  const outcome = useSignal<'' | 'Copied' | 'Select it and copy it yourself'>('');
   async function copy(): Promise<void> {
     try {
       await navigator.clipboard.writeText(text);
-      isCopied.value = true;
-      setTimeout(() => (isCopied.value = false), 2_000);
+      outcome.value = 'Copied';
     } catch {
       // Without https, except on localhost, browsers deny pages the clipboard.
-      toast('The browser did not allow copying. Select the text and copy it yourself.', {
-        kind: 'failed',
-      });
+      outcome.value = 'Select it and copy it yourself';
     }
+    setTimeout(() => (outcome.value = ''), SHOWN_MS);
   }
   return (
-    <button
-      type="button"
-      class={isNamed ? 'button copy' : 'icon-button copy'}
-      aria-label={`Copy ${what}`}
-      title={`Copy ${what}`}
-      onClick={copy}
-    >
-      <Icon name={isCopied.value ? 'check' : 'copy'} />
-      {isNamed && <span>Copy {what}</span>}
+    <span class="copy">
+      <button
+        type="button"
+        class={isNamed ? 'button' : 'icon-button'}
+        aria-label={`Copy ${what}`}
+        title={`Copy ${what}`}
+        onClick={copy}
+      >
+        <Icon name={outcome.value === 'Copied' ? 'check' : 'copy'} />
+        {isNamed && <span>Copy {what}</span>}
+      </button>
       <span role="status" class="copied">
-        {isCopied.value ? 'Copied' : ''}
+        {outcome.value}
       </span>
-    </button>
+    </span>
   );
 }

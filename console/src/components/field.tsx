@@ -59,7 +59,7 @@ export function Field(props: FieldProps) {
         )}
       </div>
       {error && (
-        <p class="error" id={`${id}-error`}>
+        <p class="error" role="alert" id={`${id}-error`}>
           {error}
         </p>
       )}

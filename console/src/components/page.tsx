@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { hasMoved } from '../router.ts';
+import { takesFocus } from '../router.ts';
 
 type PageProps = {
   title: string;
@@ -20,7 +20,7 @@ export function Page({ title, lead, actions, back, children }: PageProps) {
     document.title = `${title} · Plant Store`;
   }, [title]);
   useEffect(() => {
-    if (!hasMoved()) return;
+    if (!takesFocus()) return;
     scrollTo(0, 0);
     heading.current?.focus({ preventScroll: true });
   }, []);

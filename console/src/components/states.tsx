@@ -100,7 +100,7 @@ type EmptyProps = {
 /** Shown when there is nothing yet: what will be here, and how to begin. */
 export function Empty({ icon, title, children, actions }: EmptyProps) {
   return (
-    <div class="state empty">
+    <div class="state">
       <Icon name={icon} />
       <h2>{title}</h2>
       {children && <p>{children}</p>}

@@ -16,22 +16,25 @@ export function Toasts() {
   );
 }
 
-/** Disappears by itself, but not while the pointer or the focus is on it. */
+/** Disappears by itself, but not while the pointer or the focus is on it, and a while after both have left. */
 function Message({ toast }: { toast: Toast }) {
+  const element = useRef<HTMLDivElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const stay = () => clearTimeout(timer.current);
-  const leave = () => {
-    stay();
-    timer.current = setTimeout(() => dismiss(toast.id), SHOWN_MS);
+  const wait = () => {
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      if (element.current?.matches(':hover, :focus-within')) wait();
+      else dismiss(toast.id);
+    }, SHOWN_MS);
   };
   useEffect(() => {
-    leave();
-    return stay;
+    wait();
+    return () => clearTimeout(timer.current);
   }, []);
   const { text, kind, action } = toast;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: it has no action; it only stays while the pointer is on it.
-    <div class={`toast ${kind}`} onMouseEnter={stay} onMouseLeave={leave} onFocusIn={stay} onFocusOut={leave}>
+    <div ref={element} class={`toast ${kind}`} onMouseLeave={wait} onFocusOut={wait}>
       <Icon name={kind === 'done' ? 'check' : 'alert'} />
       <span>{text}</span>
       {action && (

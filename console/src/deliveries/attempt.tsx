@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks';
 import type { DeliveryWithHistory } from '../../../packages/client/src/client.ts';
 import { Badge } from '../components/badge.tsx';
 import { Time } from '../components/time.tsx';
@@ -35,6 +36,8 @@ type AttemptLineProps = {
 /** One request to the receiver and its response. */
 function AttemptLine({ attempt, number, isOpen }: AttemptLineProps) {
   const { at, durationMs, address, status, excerpt, error } = attempt;
+  // Somebody may be reading it when the next attempt arrives.
+  const isOpenAtFirst = useRef(isOpen).current;
   return (
     <li value={number}>
       <p class="attempt-head">
@@ -47,7 +50,7 @@ function AttemptLine({ attempt, number, isOpen }: AttemptLineProps) {
       </p>
       {error !== undefined && <p>{error}</p>}
       {excerpt !== undefined && excerpt !== '' && (
-        <details open={isOpen}>
+        <details open={isOpenAtFirst}>
           <summary>The response began with</summary>
           <pre>
             <code>{excerpt}</code>

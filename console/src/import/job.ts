@@ -65,6 +65,9 @@ export async function run(job: Job): Promise<void> {
   const started = performance.now();
   let ended = 0;
   sessionStorage.setItem(keptAs(job.file), job.key);
+  // Closing the tab ends the import. One listener for each run: those of two users may overlap.
+  const warn = (event: BeforeUnloadEvent) => event.preventDefault();
+  addEventListener('beforeunload', warn);
   job.halted.value = undefined;
   job.state.value = 'running';
 
@@ -91,6 +94,7 @@ export async function run(job: Job): Promise<void> {
 
   await Promise.all(Array.from({ length: LANES }, lane));
   clearInterval(telling);
+  removeEventListener('beforeunload', warn);
   found.sort((a, b) => a.line - b.line);
   tell();
   settle(job);
@@ -124,19 +128,22 @@ function isAboutTheRow(error: unknown): boolean {
   return [40001, 40002, 40900, 41300].includes(codeOf(error) ?? 0);
 }
 
-/** Puts the row back: its outcome is unknown, and its key prevents a second plant. */
+/**
+ * Puts the row back: its outcome is unknown, and its key prevents a second plant. The import is halted once its other
+ * requests have ended, too: if it continued before, they would count into the next run.
+ */
 function halt(job: Job, entry: FileRow, sentence: string): void {
   job.left.unshift(entry);
   job.halted.value ??= sentence;
-  job.state.value = 'halted';
+  job.state.value = 'stopping';
 }
 
 function settle(job: Job): void {
   if (job.left.length === 0) {
     job.state.value = 'finished';
     sessionStorage.removeItem(keptAs(job.file));
-  } else if (job.state.peek() !== 'halted') {
-    job.state.value = 'stopped';
+  } else {
+    job.state.value = job.halted.peek() === undefined ? 'stopped' : 'halted';
   }
 }
 

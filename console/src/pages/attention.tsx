@@ -31,7 +31,7 @@ export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) 
       {concerns.length === 0 ? (
         <p class="all-well">
           <Icon name="check" />
-          {hasWebhooks ? 'Nothing: every webhook is healthy.' : 'Nothing. There is no webhook yet.'}
+          {hasWebhooks ? 'Nothing: no webhook has a problem.' : 'Nothing. There is no webhook yet.'}
         </p>
       ) : (
         <ul>

@@ -71,12 +71,17 @@ type FiltersProps = { webhooks: readonly Webhook[]; state: DeliveryState | undef
 
 function Filters({ webhooks, state }: FiltersProps) {
   const { query } = place.value;
-  const hasTimes = useSignal(query.has('since') || query.has('until'));
+  const hasTimes = useSignal(false);
+  const isTimed = hasTimes.value || query.has('since') || query.has('until');
   const text = (name: string) => query.get(name) ?? '';
-  const change = (name: string) => (value: string) => refine({ [name]: value || undefined });
+  const change = (name: string) => (value: string) => {
+    // A field stays while it is emptied.
+    hasTimes.value = isTimed;
+    refine({ [name]: value || undefined });
+  };
   const toggleTimes = () => {
-    hasTimes.value = !hasTimes.value;
-    if (!hasTimes.value) refine({ since: undefined, until: undefined });
+    hasTimes.value = !isTimed;
+    if (isTimed) refine({ since: undefined, until: undefined });
   };
   return (
     <>
@@ -106,14 +111,14 @@ function Filters({ webhooks, state }: FiltersProps) {
         value={text('plant')}
         onInput={change('plant')}
       />
-      {hasTimes.value && (
+      {isTimed && (
         <>
           <Field label="From" type="datetime-local" value={text('since')} onInput={change('since')} />
           <Field label="Until" type="datetime-local" value={text('until')} onInput={change('until')} />
         </>
       )}
       <Button icon="clock" onClick={toggleTimes}>
-        {hasTimes.value ? 'Any time' : 'Choose times'}
+        {isTimed ? 'Any time' : 'Choose times'}
       </Button>
       {text('webhook') && (
         <ButtonLink look="quiet" href={href(`/webhooks/${text('webhook')}`)}>

@@ -1,7 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
+import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Notice } from '../components/notice.tsx';
+import { forget, type Job } from '../import/job.ts';
 
 type ChoiceProps = { onChoose(file: File): void; error: string | undefined; isBusy: boolean };
 
@@ -67,4 +69,13 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
       </section>
     </div>
   );
+}
+
+/** Leads back to the choice. The heading of the page takes the focus, since the button disappears. */
+export function AnotherFile({ job }: { job: Job }) {
+  function leave(): void {
+    document.querySelector('h1')?.focus();
+    forget(job);
+  }
+  return <Button onClick={leave}>Choose another file</Button>;
 }

@@ -4,8 +4,9 @@ import { Notice } from '../components/notice.tsx';
 import { Table } from '../components/table.tsx';
 import { count, counted } from '../format.ts';
 import type { FileRow } from '../import/csv.ts';
-import { forget, type Job, run } from '../import/job.ts';
+import { type Job, run } from '../import/job.ts';
 import { FailedRows } from './failed-rows.tsx';
+import { AnotherFile } from './import-choice.tsx';
 
 const SHOWN = 8;
 
@@ -31,7 +32,7 @@ export function ImportPreview({ job }: { job: Job }) {
               {`Import ${counted(left.length, 'plant')}`}
             </Button>
           )}
-          <Button onClick={() => forget(job)}>Choose another file</Button>
+          <AnotherFile job={job} />
         </div>
         {left.length > 0 && <Rows rows={left.slice(0, SHOWN)} />}
         {left.length > SHOWN && <p class="muted">and {counted(left.length - SHOWN, 'more row')}</p>}

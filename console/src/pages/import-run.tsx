@@ -3,9 +3,10 @@ import { Landing } from '../components/landing.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Progress } from '../components/progress.tsx';
 import { count, counted, duration } from '../format.ts';
-import { forget, type Job, run, stop } from '../import/job.ts';
+import { type Job, run, stop } from '../import/job.ts';
 import { href } from '../router.ts';
 import { FailedRows } from './failed-rows.tsx';
+import { AnotherFile } from './import-choice.tsx';
 
 /** A running import and its result. */
 export function ImportRun({ job }: { job: Job }) {
@@ -40,9 +41,7 @@ export function ImportRun({ job }: { job: Job }) {
               See the plants
             </ButtonLink>
           )}
-          {state.value !== 'running' && state.value !== 'stopping' && (
-            <Button onClick={() => forget(job)}>Choose another file</Button>
-          )}
+          {state.value !== 'running' && state.value !== 'stopping' && <AnotherFile job={job} />}
         </div>
       </section>
       <FailedRows job={job} />
@@ -76,6 +75,10 @@ function Outcome({ job }: { job: Job }) {
           Stopped. {sums}; {left}
         </Notice>
       );
+    case 'stopping':
+      return job.halted.value ? (
+        <Notice kind="warn">{job.halted.value} The import halts when its last requests have ended.</Notice>
+      ) : null;
     case 'halted':
       return (
         <Notice kind="warn">

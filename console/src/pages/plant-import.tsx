@@ -1,4 +1,4 @@
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { Page } from '../components/page.tsx';
 import { NoScope } from '../components/states.tsx';
 import { sentenceOf } from '../failure.ts';
@@ -27,7 +27,6 @@ export function PlantImport() {
 function Steps({ job }: { job: Job | undefined }) {
   const error = useSignal<string | undefined>(undefined);
   const isReading = useSignal(false);
-  useLeaveWarning();
 
   async function read(file: File): Promise<void> {
     isReading.value = true;
@@ -46,14 +45,4 @@ function Steps({ job }: { job: Job | undefined }) {
   if (!job)
     return <ImportChoice onChoose={(file) => void read(file)} error={error.value} isBusy={isReading.value} />;
   return job.state.value === 'ready' ? <ImportPreview job={job} /> : <ImportRun job={job} />;
-}
-
-/** Closing the tab ends the import. */
-function useLeaveWarning(): void {
-  useSignalEffect(() => {
-    if (currentJob.value?.state.value !== 'running') return;
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    addEventListener('beforeunload', warn);
-    return () => removeEventListener('beforeunload', warn);
-  });
 }

@@ -1,11 +1,12 @@
-import { useSignal } from '@preact/signals';
+import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Checkbox, Field } from '../components/field.tsx';
 import { Logo } from '../components/logo.tsx';
 import { Notice } from '../components/notice.tsx';
-import { apiUrl } from '../connection.ts';
-import { session, signedOutBecause, signIn } from '../session.ts';
+import { apiUrl, recoveries } from '../connection.ts';
+import { nextTakesFocus } from '../router.ts';
+import { restoreSession, session, signedOutBecause, signIn } from '../session.ts';
 
 /** Asks for a token. The address stays, so that signing in returns to the same page. */
 export function SignIn() {
@@ -18,7 +19,12 @@ export function SignIn() {
   useEffect(() => {
     document.title = 'Sign in · Plant Store';
     input.current?.focus();
+    return nextTakesFocus;
   }, []);
+  // A reload while the service restarted could not use the token that this tab has kept.
+  useSignalEffect(() => {
+    if (recoveries.value > 0 && !isBusy.peek()) void restoreSession();
+  });
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
@@ -41,7 +47,11 @@ export function SignIn() {
           <h1>Plant Store</h1>
           <p class="lead">Sign in with an access token.</p>
         </div>
-        {signedOutBecause.value && <Notice kind="warn">{signedOutBecause.value}</Notice>}
+        {signedOutBecause.value && (
+          <div role="alert">
+            <Notice kind="warn">{signedOutBecause.value}</Notice>
+          </div>
+        )}
         <form onSubmit={submit} noValidate>
           <Field
             label="Token"

@@ -25,7 +25,7 @@ export function Tokens() {
   const create = (
     <AddButton label="Create a token" refusal={refusal} onClick={() => (task.value = { what: 'create' })} />
   );
-  const props = { onChanged: () => void tokens.reload(), onClose: () => (task.value = undefined) };
+  const props = { onChanged: tokens.reload, onClose: () => (task.value = undefined) };
   const isEmpty = tokens.state.value.value?.length === 0;
   return (
     <Page title="Tokens" lead="Your programs use them to act for you." actions={!isEmpty && create}>
@@ -46,7 +46,9 @@ export function Tokens() {
           )
         }
       </Loaded>
-      {task.value?.what === 'create' && <CreateToken onCreated={props.onChanged} onClose={props.onClose} />}
+      {task.value?.what === 'create' && (
+        <CreateToken onCreated={() => void tokens.reload()} onClose={props.onClose} />
+      )}
       {task.value?.what === 'rotate' && <RotateToken token={task.value.token} {...props} />}
       {task.value?.what === 'revoke' && <RevokeToken token={task.value.token} {...props} />}
     </Page>
@@ -108,18 +110,17 @@ function columns(
   ];
 }
 
-type TaskProps = { token: Token; onChanged(): void; onClose(): void };
+type TaskProps = { token: Token; onChanged(): Promise<void>; onClose(): void };
 
 function RotateToken({ token, onChanged, onClose }: TaskProps) {
   return (
     <Rotation
       title={`Rotate ${nameOf(token)}?`}
-      what="token"
       rotate={async (options) => {
         try {
           return withToken(await store().tokens.rotate(token.id, options));
         } finally {
-          onChanged();
+          void onChanged();
         }
       }}
       shown={(made) => <ShowToken made={made} title="The new token" onClose={onClose} />}
@@ -141,7 +142,7 @@ function RevokeToken({ token, onChanged, onClose }: TaskProps) {
       if (codeOf(error) !== 40404) throw error;
     }
     toast('The token was revoked.');
-    onChanged();
+    await onChanged();
   }
   return (
     <Confirm title={`Revoke ${nameOf(token)}?`} verb="Revoke" act={act} onClose={onClose}>

@@ -10,11 +10,14 @@ export function SecretRotation({ webhook, onClose }: { webhook: Webhook; onClose
   return (
     <Rotation
       title="Rotate the secret"
-      what="secret"
       rotate={(options) => store().webhooks.rotateSecret(id, options)}
-      shown={({ secret, overlapUntil }) => (
+      shown={({ secret, overlapUntil }, isKept) => (
         <NewSecret title="The new secret" secret={secret} publicKey={publicKey} onClose={onClose}>
-          <p>The old one also signs until {dateAndTime(overlapUntil)}.</p>
+          <p>
+            {isKept
+              ? `The old one also signs until ${dateAndTime(overlapUntil)}.`
+              : 'The old one no longer signs.'}
+          </p>
         </NewSecret>
       )}
       onClose={onClose}

@@ -21,8 +21,9 @@ export function WebhookActions({ webhook, onChanged, begin }: WebhookActionsProp
   async function test(): Promise<void> {
     const sent = await store().webhooks.test(webhook.id);
     const show = () => go(`/deliveries/${webhook.id}/${sent.event}`);
-    // Stay where the user is if they have navigated meanwhile.
-    if (place.peek().path === `/webhooks/${webhook.id}`) show();
+    // Stay where the user is if they have navigated or opened a dialog meanwhile: it may show a secret.
+    const isWaiting = place.peek().path === `/webhooks/${webhook.id}`;
+    if (isWaiting && !document.querySelector('dialog[open]')) show();
     else toast(`A test was requested. ${expectationOf(sent)}`, { action: { label: 'Show', run: show } });
   }
 

@@ -43,7 +43,7 @@ export function offerSearch() {
       event.preventDefault();
       const places = [input, ...list.querySelectorAll('a')];
       places.at((places.indexOf(document.activeElement) + step) % places.length).focus();
-    } else if (event.key === 'Enter' && document.activeElement === input) {
+    } else if (event.key === 'Enter' && document.activeElement === input && !list.hidden) {
       list.querySelector('a')?.click();
     }
   });
