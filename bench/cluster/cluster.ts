@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DiskFaults } from '../faults/disk-faults.ts';
 import { ask } from '../load/client.ts';
 import { queryOnce } from '../postgres/servers/servers.ts';
-import { addresses, type Machine } from './network.ts';
+import { addresses, type Machine, signal } from './network.ts';
 import { type Kept, keepRunning, type Program } from './programs.ts';
 import {
+  CREATE_DATABASE,
   DATABASES,
   type Database,
   delayingProxy,
@@ -19,12 +20,16 @@ import {
   PORTS,
   patroni,
   pgbouncer,
+  programOf,
   REPLICAS,
   type Replica,
+  SERVICE,
   SETUP,
   service,
   share,
+  THIS_VERSION,
   urlFor,
+  useVersion,
 } from './servers.ts';
 
 export type Cluster = {
@@ -32,6 +37,8 @@ export type Cluster = {
   urls: readonly string[];
   /** For the owner of the store, through the HAProxy of the first replica. */
   databaseUrl: string;
+  /** The same for the superuser. */
+  adminUrl: string;
   /** The programs of each machine. */
   kept: ReadonlyMap<Machine, readonly Kept[]>;
   disks: Readonly<Record<Database, DiskFaults>>;
@@ -41,6 +48,12 @@ export type Cluster = {
   setDelay(ms: number): void;
   /** The server that Patroni names the primary; undefined when none answers that. */
   primary(): Promise<Database | undefined>;
+  /** The file of the version that the first replica runs. */
+  program: string;
+  /** Stops a replica as systemd does, and starts the version in a folder in its place; resolves when it is ready. */
+  update(replica: Replica, root: string): Promise<void>;
+  /** Gives all replicas an empty database and the version in a folder. */
+  startOver(root: string): Promise<void>;
   /** When a server began to accept writes, by `performance.now()`. */
   promotions: readonly { database: Database; at: number }[];
   /** Resolves when a primary and two standbys run and every replica is ready. Throws when that takes minutes. */
@@ -77,28 +90,54 @@ export async function startCluster(folder: string, namesHosts: boolean): Promise
   start(delayingProxy(delayFile));
   start(pgbouncer(folder, owner));
   const throughFirst = `${addresses.app1}:${PORTS.postgres}`;
-  await prepare(urlFor('postgres', throughFirst, 'postgres'));
+  const adminUrl = urlFor('postgres', throughFirst, 'postgres');
+  await prepare(adminUrl);
 
   const clocks = { app1: join(folder, 'clock1'), app2: join(folder, 'clock2'), app3: join(folder, 'clock3') };
-  for (const replica of REPLICAS)
+  for (const replica of REPLICAS) {
+    useVersion(replica, THIS_VERSION, folder);
     start(service(replica, urlFor('plant_store', hostsFor(replica, namesHosts)), clocks[replica], folder));
+  }
   start(haproxyToReplicas(folder));
 
-  const urls = ['haproxy', ...REPLICAS].map(
-    (machine) => `http://${addresses[machine as Machine]}:${PORTS.service}`,
-  );
+  const urls = ['haproxy', ...REPLICAS].map((machine) => urlOf(machine as Machine));
   return {
     urls,
     databaseUrl: urlFor('plant_store', throughFirst),
+    adminUrl,
     kept,
     // Every database has been given one.
     disks: disks as Record<Database, DiskFaults>,
     setClock: (replica, seconds) => writeFileSync(clocks[replica], `${seconds < 0 ? '' : '+'}${seconds}`),
     setDelay: (ms) => writeFileSync(delayFile, String(ms)),
     primary,
+    program: join(programOf('app1', folder), 'bin', 'plant-store'),
+    update(replica, root) {
+      useVersion(replica, root, folder);
+      return restart(replica);
+    },
+    async startOver(root) {
+      const services = REPLICAS.map((replica) => kept.get(replica)?.at(-1));
+      for (const service of services) service?.hold();
+      for (const replica of REPLICAS) signal(replica, 'SIGKILL', SERVICE);
+      await queryOnce(adminUrl, 'DROP DATABASE plant_store WITH (FORCE)');
+      await queryOnce(adminUrl, CREATE_DATABASE);
+      for (const replica of REPLICAS) useVersion(replica, root, folder);
+      for (const service of services) service?.release();
+    },
     promotions,
     untilWhole: () => until('the cluster is whole', () => isWhole(urls)),
   };
+}
+
+function urlOf(machine: Machine): string {
+  return `http://${addresses[machine]}:${PORTS.service}`;
+}
+
+async function restart(replica: Replica): Promise<void> {
+  signal(replica, 'SIGTERM', SERVICE);
+  await until(`${replica} is stopped`, async () => !(await isReady(urlOf(replica))));
+  await until(`${replica} is ready`, () => isReady(urlOf(replica)));
 }
 
 /** The third replica goes through PgBouncer, the others through the HAProxy on their own machine. */
@@ -111,7 +150,7 @@ function hostsFor(replica: Replica, namesHosts: boolean): string {
 
 async function prepare(url: string): Promise<void> {
   await until('a primary', () => queryOnce(url, 'SELECT 1'));
-  for (const [, statement] of SETUP) await queryOnce(url, statement);
+  for (const statement of SETUP) await queryOnce(url, statement);
 }
 
 async function primary(): Promise<Database | undefined> {
@@ -134,16 +173,21 @@ async function isWhole(urls: readonly string[]): Promise<boolean> {
       (status) => status === 200,
     ).length;
   const roles = await Promise.all(['primary', 'synchronous', 'replica'].map(count));
-  const ready = await Promise.all(
-    urls.map(async (url) => (await ask(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) })).status),
-  );
-  return roles.join() === '1,1,2' && ready.every((status) => status === 200);
+  const ready = await Promise.all(urls.map(isReady));
+  return roles.join() === '1,1,2' && ready.every(Boolean);
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(1_000);
+  const answer = await ask(`${url}/readyz`, { signal }).catch(() => undefined);
+  return answer?.status === 200;
 }
 
 const PATIENCE_MS = 180_000;
 const LOOK_MS = 200;
 
-async function until(what: string, holds: () => Promise<unknown>): Promise<void> {
+/** Waits until something holds, or throws after three minutes. An error counts as not yet. */
+export async function until(what: string, holds: () => Promise<unknown>): Promise<void> {
   const start = performance.now();
   while (!(await holds().catch(() => false))) {
     if (performance.now() - start > PATIENCE_MS) throw new Error(`Gave up after three minutes: ${what}`);
@@ -151,7 +195,7 @@ async function until(what: string, holds: () => Promise<unknown>): Promise<void>
   }
 }
 
-function ownerOf(user: string): Owner {
+export function ownerOf(user: string): Owner {
   const idOf = (flag: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
   return { uid: idOf('-u'), gid: idOf('-g') };
 }

@@ -1,6 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import { type Cut, killAll, lose, type Machine, machines, signal } from './network.ts';
-import { DATABASES, type Database, MEMBERS, REPLICAS } from './servers.ts';
+import { DATABASES, type Database, MEMBERS, REPLICAS, SERVICE } from './servers.ts';
 
 /** A fault that has begun: whom it hits, and how to end it. */
 export type Begun = { target: string; end(): void };
@@ -24,7 +24,7 @@ const PROGRAMS: readonly { name: string; on: readonly Machine[]; pattern: RegExp
   { name: 'PostgreSQL', on: DATABASES, pattern: POSTGRES },
   { name: 'Patroni', on: DATABASES, pattern: /patroni / },
   { name: 'etcd', on: MEMBERS, pattern: /^etcd / },
-  { name: 'the service', on: REPLICAS, pattern: /plant-store serve/ },
+  { name: 'the service', on: REPLICAS, pattern: SERVICE },
   { name: 'HAProxy', on: ['haproxy', 'app1', 'app2', 'pgbouncer'], pattern: /^haproxy / },
 ];
 const SERVERS = machines.filter((machine) => machine !== 'clients');

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PROGRAM } from '../../testkit/processes/executable.ts';
 import { createUserIn } from '../servers/postgres.ts';
 import type { Cluster } from './cluster.ts';
 import { type Checked, check } from './history/check.ts';
@@ -14,7 +13,7 @@ const RATE = 40;
 
 /** Sends requests as users of its own, and records the history in a file of the folder; `stop` checks it. */
 export async function startRecording(
-  { urls, databaseUrl }: Cluster,
+  { urls, databaseUrl, program }: Cluster,
   seed: number,
   folder: string,
 ): Promise<{ stop(): Promise<Checked> }> {
@@ -22,16 +21,16 @@ export async function startRecording(
   const out = join(folder, `history-${seed}.jsonl`);
   const workload = await startWorkload({
     ...{ urls, out, seed, rate: RATE },
-    token: createUserIn(databaseUrl, owner ?? ''),
+    token: createUserIn(databaseUrl, owner ?? '', program),
     receiverUrl: `http://${addresses.clients}:0`,
     viewer: {
-      token: createUserIn(databaseUrl, viewer ?? ''),
+      token: createUserIn(databaseUrl, viewer ?? '', program),
       async share(isShared) {
         const between = ['--owner', owner ?? '', '--viewer', viewer ?? ''];
         const env = { ...process.env, DATABASE_URL: databaseUrl };
         await promisify(execFile)(
           process.execPath,
-          [PROGRAM, 'share', isShared ? 'add' : 'remove', ...between],
+          [program, 'share', isShared ? 'add' : 'remove', ...between],
           { env },
         );
       },

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { seededRandom } from '../../testkit/random/seeded.ts';
 import { createUserIn } from '../servers/postgres.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { type Effect, effectsOf, effectTable } from './effects.ts';
@@ -7,7 +9,9 @@ import { kinds } from './faults.ts';
 import type { Finding } from './history/check.ts';
 import { startMonitor } from './monitor.ts';
 import { startRecording } from './recording.ts';
+import { restoreCluster } from './restore.ts';
 import { injectFaults, type Schedule } from './schedule.ts';
+import { updateReplicas } from './update.ts';
 import { USAGE } from './usage.ts';
 
 /** The part of `node bench/cluster.ts` that runs on the machine of the clients: starts the cluster, and breaks it. */
@@ -25,6 +29,8 @@ async function main(): Promise<number> {
       only: { type: 'string', default: '.' },
       overlap: { type: 'boolean', default: false },
       hosts: { type: 'boolean', default: false },
+      before: { type: 'string' },
+      restore: { type: 'boolean', default: false },
       logs: { type: 'boolean', default: false },
     },
   });
@@ -39,9 +45,19 @@ async function main(): Promise<number> {
   const cluster = await startCluster(folder, values.hosts);
   await cluster.untilWhole();
   say('the cluster runs');
+  if (values.restore) {
+    const found = await restoreCluster(cluster, folder);
+    for (const sentence of found) say(sentence);
+    say(found.length === 0 ? 'restored: everything is as the docs promise' : 'restored');
+    return found.length === 0 ? 0 : 1;
+  }
   const [effects, findings]: [Effect[], Finding[]] = [[], []];
   for (let seed = first ?? 1; seed < (first ?? 1) + seeds; seed++) {
-    const found = await runSeed(cluster, { seed, seconds, names, overlap: values.overlap, tell: say });
+    const found = await runSeed(
+      cluster,
+      { seed, seconds, names, overlap: values.overlap, tell: say },
+      values.before && resolve(values.before),
+    );
     effects.push(...found.effects);
     findings.push(...found.findings);
   }
@@ -49,15 +65,24 @@ async function main(): Promise<number> {
   return findings.length === 0 ? 0 : 1;
 }
 
-/** Users of its own, so that nothing of earlier runs is in its way. */
-async function runSeed(cluster: Cluster, run: Schedule): Promise<{ effects: Effect[]; findings: Finding[] }> {
+/**
+ * Users of its own, so that nothing of earlier runs is in its way.
+ * @param before the folder of another version, from which the replicas are updated meanwhile
+ */
+async function runSeed(
+  cluster: Cluster,
+  run: Schedule,
+  before: string | undefined,
+): Promise<{ effects: Effect[]; findings: Finding[] }> {
   const [, ...replicas] = cluster.urls;
-  const monitor = await startMonitor(
-    replicas,
-    createUserIn(cluster.databaseUrl, `monitor-${run.seed}-${Date.now()}`),
-  );
+  if (before) await cluster.startOver(before);
+  await cluster.untilWhole();
+  const user = `monitor-${run.seed}-${Date.now()}`;
+  const monitor = await startMonitor(replicas, createUserIn(cluster.databaseUrl, user, cluster.program));
   const recording = await startRecording(cluster, run.seed, folder);
-  const happened = await injectFaults(cluster, run);
+  const parts = [injectFaults(cluster, run)];
+  if (before) parts.push(updateReplicas(cluster, seededRandom(run.seed), run.tell));
+  const happened = (await Promise.all(parts)).flat();
   await cluster.untilWhole();
   await monitor.stop();
   const { findings, counts } = await recording.stop();

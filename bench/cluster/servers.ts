@@ -1,8 +1,7 @@
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { PROGRAM } from '../../testkit/processes/executable.ts';
 import { createDiskFaults, type DiskFaults } from '../faults/disk-faults.ts';
 import { TOKEN } from '../servers/service.ts';
 import { addresses, type Machine } from './network.ts';
@@ -36,13 +35,14 @@ export function urlFor(role: 'postgres' | 'plant_store', hosts: string, database
   return `postgres://${role}:${password}@${hosts}/${database}`;
 }
 
-/** The statements that an empty cluster needs, each with its database. */
+export const CREATE_DATABASE = `CREATE DATABASE plant_store OWNER plant_store ENCODING 'UTF8' TEMPLATE template0`;
+/** The statements that an empty cluster needs. */
 export const SETUP = [
-  ['postgres', `CREATE ROLE plant_store LOGIN PASSWORD '${PASSWORDS.service}'`],
-  ['postgres', `CREATE DATABASE plant_store OWNER plant_store ENCODING 'UTF8' TEMPLATE template0`],
+  `CREATE ROLE plant_store LOGIN PASSWORD '${PASSWORDS.service}'`,
+  CREATE_DATABASE,
   // PgBouncer lets no session settings through.
-  ['postgres', `ALTER ROLE plant_store SET idle_in_transaction_session_timeout = '10s'`],
-] as const;
+  `ALTER ROLE plant_store SET idle_in_transaction_session_timeout = '10s'`,
+];
 
 export function etcd(member: Machine, folder: string): Program {
   const [peer, client] = [2380, 2379].map((port) => `http://${addresses[member]}:${port}`);
@@ -151,12 +151,28 @@ export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
 /** No delivery may run out of attempts. */
 const SCHEDULE = ['0s', ...Array.from({ length: 99 }, () => '500ms')].join();
 
+/** Matches the command line of a replica. */
+export const SERVICE = /plant-store serve/;
+/** The folder of the program under test. */
+export const THIS_VERSION = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A link to the folder of the version that a replica runs. */
+export function programOf(replica: Replica, folder: string): string {
+  return join(folder, `${replica}-program`);
+}
+
+/** Has a replica run another version from its next start on. */
+export function useVersion(replica: Replica, root: string, folder: string): void {
+  rmSync(programOf(replica, folder), { force: true });
+  symlinkSync(root, programOf(replica, folder));
+}
+
 /** A replica whose clock is what `clockFile` says, such as `+3600`: seconds added. */
 export function service(replica: Replica, databaseUrl: string, clockFile: string, folder: string): Program {
   writeFileSync(clockFile, '+0');
   return {
     machine: replica,
-    command: [process.execPath, PROGRAM, 'serve'],
+    command: [process.execPath, join(programOf(replica, folder), 'bin', 'plant-store'), 'serve'],
     env: {
       DATABASE_URL: databaseUrl,
       ...(databaseUrl.includes(`:${PORTS.pgbouncer}/`) && { DATABASE_POOLER: 'transaction' }),

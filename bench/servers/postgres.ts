@@ -125,10 +125,13 @@ export function startFastifyPg(
   });
 }
 
-/** Creates a user on the command line while the service runs, and returns a token with every scope. */
-export function createUserIn(url: string, name: string): string {
+/**
+ * Creates a user on the command line while the service runs, and returns a token with every scope.
+ * @param program the file of another version
+ */
+export function createUserIn(url: string, name: string, program = PROGRAM): string {
   const run = (...args: string[]) =>
-    execFileSync(process.execPath, [PROGRAM, ...args], {
+    execFileSync(process.execPath, [program, ...args], {
       env: { ...process.env, DATABASE_URL: url },
       stdio: ['ignore', 'pipe', 'inherit'],
       encoding: 'utf8',
