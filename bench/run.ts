@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { generator } from './load/load.ts';
 import {
   type Figure,
   figureTable,
@@ -38,7 +37,7 @@ import { stalledReaders } from './sections/requests/stalled-readers.ts';
 import { start } from './sections/requests/start.ts';
 import { stream } from './sections/requests/stream.ts';
 import { temporaryFolder } from './servers/cleanup.ts';
-import { pinSelf } from './servers/tools.ts';
+import { isInstalled, pinSelf } from './servers/tools.ts';
 
 /** `npm run bench`: measures the service against its references and prints one table. */
 
@@ -73,10 +72,11 @@ async function main(): Promise<number> {
   const unknown = names.filter((name) => !(name in sections));
   if (unknown.length > 0) return refuse(`There is no section ${unknown.join(', ')}.`);
   if (process.platform !== 'linux') return refuse('The bench reads /proc, which only Linux has.');
+  if (!isInstalled('wrk')) return refuse('wrk is missing. On Debian: apt-get install wrk');
 
   const setting = pinSelf()
-    ? `servers on core 0, ${generator} and the bench on core 1`
-    : `taskset is missing: nothing is pinned to a core; load by ${generator}`;
+    ? 'servers on core 0, the load and the bench on core 1'
+    : 'taskset is missing: nothing is pinned to a core';
   say(setting);
   const bench = { quick, folder: temporaryFolder().path, before, say };
   const reports: Report[] = [];

@@ -46,10 +46,10 @@ export async function restoreCluster(cluster: Cluster, folder: string): Promise<
   await stopAll(cluster);
   const settings = restoring(folder, { archive, base, moment });
   await startFrom(cluster, folder, settings);
+  const env = { ...process.env, DATABASE_URL: cluster.databaseUrl };
   // Not `execFileSync`: the first commit waits for a standby, which this process starts.
-  await promisify(execFile)(process.execPath, [cluster.program, 'migrate'], {
-    env: { ...process.env, DATABASE_URL: cluster.databaseUrl },
-  });
+  const migrate = () => promisify(execFile)(process.execPath, [cluster.program, 'migrate'], { env });
+  await until('the schema is current', migrate);
   await queryOnce(cluster.databaseUrl, `UPDATE meta SET value = value + 1000000000 WHERE name = 'tx_offset'`);
   const before = [...receiver.seen]
     .filter(([, name]) => name.startsWith('kept'))
@@ -60,7 +60,8 @@ export async function restoreCluster(cluster: Cluster, folder: string): Promise<
   await cluster.untilWhole();
 
   const { id: added } = await post('/plants', { name: 'new' });
-  const follower = await readFeed(url, cursor);
+  const read = async () => (await readFeed(url, cursor)).ids;
+  await until('an event for the follower', async () => (await read()).length > 0);
   const names = JSON.parse((await askFor(`${url}/plants`)).body).map(({ name }: { name: string }) => name);
   await untilSettled(() => PLANTS + 1 - receiver.seen.size);
   const sent = [...receiver.seen.values()];
@@ -68,7 +69,7 @@ export async function restoreCluster(cluster: Cluster, folder: string): Promise<
     'the plants of that moment are there, and no others':
       names.length === PLANTS + 1 && !names.some((name: string) => name.startsWith('lost')),
     'a token that was revoked later is valid again': (await ask(`${url}/plants`, { token })).status === 200,
-    'a follower from after that moment reads what is new': follower.ids.join() === String(added),
+    'a follower from after that moment reads what is new': (await read()).join() === String(added),
     'deliveries that were waiting are sent, with the ids that the receiver knows': before.every((webhookId) =>
       receiver.seen.has(webhookId),
     ),
@@ -81,7 +82,7 @@ export async function restoreCluster(cluster: Cluster, folder: string): Promise<
 async function startArchiving(archive: string): Promise<void> {
   const parameters = {
     archive_mode: 'on',
-    archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f`,
+    archive_command: `cp %p ${archive}/%f.part && mv ${archive}/%f.part ${archive}/%f`,
   };
   const at = (machine: Machine) => `http://${addresses[machine]}:${PORTS.patroni}`;
   await askFor(`${at(FIRST)}/config`, {
