@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { copyFile, mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { storePath } from '../../src/config/config.ts';
@@ -14,16 +14,27 @@ export function restore(folder: string, file: string, ...more: string[]) {
 
 /** Gives the work a data folder with five plants, and a backup of it from when it had two. */
 export async function withBackup(work: (folder: string, file: string) => Promise<void>): Promise<void> {
+  made ??= makeBackup();
+  const { store, backup } = await made;
   await withFolder(async (place) => {
     const [folder, file] = [join(place, 'data'), join(place, 'plants.backup')];
-    await withStoreFolder(async (made) => {
-      addPlants(made, 2);
-      wordsOf(await run(['backup', file, '--data-dir', made]));
-      addPlants(made, 3);
-      await mkdir(folder);
-      await copyFile(storePath(made), storePath(folder));
-    });
+    await mkdir(folder);
+    await writeFile(storePath(folder), store, { mode: 0o600 });
+    await writeFile(file, backup, { mode: 0o600 });
     await work(folder, file);
+  });
+}
+
+/** The contents of both files, made once for all tests of a file. */
+let made: ReturnType<typeof makeBackup> | undefined;
+
+function makeBackup(): Promise<{ store: Buffer; backup: Buffer }> {
+  return withStoreFolder(async (folder) => {
+    const file = join(folder, 'plants.backup');
+    addPlants(folder, 2);
+    wordsOf(await run(['backup', file, '--data-dir', folder]));
+    addPlants(folder, 3);
+    return { store: await readFile(storePath(folder)), backup: await readFile(file) };
   });
 }
 

@@ -108,18 +108,18 @@ export function untilSaid(output: Readable, text: string, ended: Promise<Outcome
 }
 
 /** Gives the work a temporary folder. */
-export async function withFolder(work: (folder: string) => Promise<void>): Promise<void> {
+export async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-cli-'));
   try {
-    await work(folder);
+    return await work(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** Gives the work a temporary data folder with an empty store. */
-export async function withStoreFolder(work: (folder: string) => Promise<void>): Promise<void> {
-  await withFolder(async (folder) => {
+export async function withStoreFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  return withFolder(async (folder) => {
     const store = await openSqliteStore({
       path: storePath(folder),
       writer: 'inline',
@@ -130,6 +130,6 @@ export async function withStoreFolder(work: (folder: string) => Promise<void>): 
       },
     });
     await store.close();
-    await work(folder);
+    return work(folder);
   });
 }
