@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DiskFaults } from '../faults/disk-faults.ts';
-import { ask } from '../load/client.ts';
+import { type Answer, ask } from '../load/client.ts';
 import { queryOnce } from '../postgres/servers/servers.ts';
 import { addresses, type Machine, signal } from './network.ts';
 import { type Kept, keepRunning, type Program } from './programs.ts';
@@ -155,26 +155,33 @@ async function prepare(url: string): Promise<void> {
 
 async function primary(): Promise<Database | undefined> {
   const answers = await Promise.all(DATABASES.map((database) => askPatroni(database, 'primary')));
-  return DATABASES.find((_, n) => answers[n] === 200);
+  return DATABASES.find((_, n) => answers[n]?.status === 200);
 }
 
-/** The status that Patroni answers; undefined when it does not. */
-async function askPatroni(database: Database, path: string): Promise<number | undefined> {
+/** The answer of a server's Patroni; undefined without one. */
+function askPatroni(database: Database, path: string): Promise<Answer | undefined> {
   const signal = AbortSignal.timeout(1_000);
-  const answer = await ask(`http://${addresses[database]}:${PORTS.patroni}/${path}`, { signal }).catch(
-    () => undefined,
-  );
-  return answer?.status;
+  return ask(`http://${addresses[database]}:${PORTS.patroni}/${path}`, { signal }).catch(() => undefined);
 }
 
 async function isWhole(urls: readonly string[]): Promise<boolean> {
-  const count = async (path: string) =>
-    (await Promise.all(DATABASES.map((database) => askPatroni(database, path)))).filter(
-      (status) => status === 200,
-    ).length;
-  const roles = await Promise.all(['primary', 'synchronous', 'replica'].map(count));
   const ready = await Promise.all(urls.map(isReady));
-  return roles.join() === '1,1,2' && ready.every(Boolean);
+  const views = await Promise.all(DATABASES.map(membersSeenBy));
+  return ready.every(Boolean) && views.every(areTogether);
+}
+
+type Member = { role: string; state: string; timeline?: number };
+
+async function membersSeenBy(database: Database): Promise<Member[]> {
+  return JSON.parse((await askPatroni(database, 'cluster'))?.body ?? '{"members":[]}').members;
+}
+
+/** A primary and two standbys on its timeline. A former primary that must first be rewound has another timeline. */
+function areTogether(members: readonly Member[]): boolean {
+  const roles = members.map(({ role }) => role).toSorted();
+  const timelines = new Set(members.map(({ timeline }) => timeline));
+  const doRun = members.every(({ state }) => state === 'running' || state === 'streaming');
+  return roles.join() === 'leader,replica,sync_standby' && timelines.size === 1 && doRun;
 }
 
 async function isReady(url: string): Promise<boolean> {
