@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, askFor } from '../load/client.ts';
 import { untilSettled } from '../measure/wait.ts';
+import { startReceiver } from '../servers/receiver.ts';
 import { addresses } from './network.ts';
 
 /** Times are by `performance.now()`, in milliseconds. */
@@ -38,11 +36,12 @@ export async function startMonitor(urls: readonly string[], token: string): Prom
     deliveries.set(key, delivery);
     return delivery;
   };
-  const receiver = await receive((webhook, plant) => {
-    const delivery = at(webhook, plant);
+  const receiver = await startReceiver(({ path: webhook, body, response }) => {
+    const delivery = at(webhook, String(JSON.parse(body).id));
     delivery.arrived ??= performance.now();
     delivery.times++;
-  });
+    response.end();
+  }, addresses.clients);
   const webhooks = Array.from({ length: WEBHOOKS }, (_, n) => String(n));
   for (const webhook of webhooks)
     await askFor(`${urls[0]}/webhooks`, {
@@ -87,19 +86,4 @@ export async function startMonitor(urls: readonly string[], token: string): Prom
       await untilSettled(missing, STALLED_MS);
     },
   };
-}
-
-/** A receiver on the machine of the clients that accepts everything. */
-async function receive(received: (webhook: string, plant: string) => void): Promise<{ url: string }> {
-  const server = createServer(async (request, response) => {
-    const body = await text(request).catch(() => undefined);
-    if (body === undefined) return;
-    received(request.url?.slice(1) ?? '', String(JSON.parse(body).id));
-    response.end();
-  });
-  server.listen(0, '0.0.0.0');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The receiver has no port');
-  return { url: `http://${addresses.clients}:${address.port}/` };
 }

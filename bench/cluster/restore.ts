@@ -1,15 +1,15 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ask, askFor } from '../load/client.ts';
 import { untilSettled } from '../measure/wait.ts';
 import { queryOnce } from '../postgres/servers/servers.ts';
+import { startReceiver } from '../servers/receiver.ts';
 import { type Cluster, ownerOf, until } from './cluster.ts';
 import { addresses, killAll, type Machine, on, signal } from './network.ts';
-import { DATABASES, type Owner, PORTS, REPLICAS, SERVICE } from './servers.ts';
+import { DATABASES, PORTS, REPLICAS, SERVICE, share } from './servers.ts';
 
 /** `--restore`: takes the cluster back to a moment as `docs/how-to/high-availability.md` describes it. */
 
@@ -21,61 +21,60 @@ const [FIRST, ...OTHERS] = DATABASES;
 /** Returns what users and receivers find that the docs do not promise, a sentence each. */
 export async function restoreCluster(cluster: Cluster, folder: string): Promise<string[]> {
   const [archive, base] = [join(folder, 'archive'), join(folder, 'base')];
-  const owner = ownerOf('postgres');
   mkdirSync(archive);
-  chownSync(archive, owner.uid, owner.gid);
+  share(archive, ownerOf('postgres'));
   await startArchiving(archive);
   await cluster.untilWhole();
-  backUp(base, owner);
+  const settings = settingsIn(folder);
+  backUp(base, settings.postgresql.authentication.replication);
 
-  const receiver = await startReceiver();
+  // Names of plants by `webhook-id`. Nothing is accepted before the restore.
+  const sent = new Map<string, string>();
+  let status = 503;
+  const receiver = await startReceiver(({ event, body, response }) => {
+    sent.set(event, JSON.parse(body).name);
+    response.writeHead(status).end();
+  }, addresses.clients);
   const url = cluster.urls[0] ?? '';
-  const post = async (path: string, body: object) =>
-    JSON.parse((await askFor(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })).body);
-  await post('/webhooks', { url: receiver.url });
-  const { id, token } = await post('/tokens', { scopes: ['plants:read'] });
-  for (let n = 0; n < PLANTS; n++) await post('/plants', { name: `kept ${n}` });
-  await until('a delivery', async () => receiver.seen.size > 0);
+  await post(`${url}/webhooks`, { url: receiver.url });
+  const { id, token } = await post(`${url}/tokens`, { scopes: ['plants:read'] });
+  for (let n = 0; n < PLANTS; n++) await post(`${url}/plants`, { name: `kept ${n}` });
+  await until('a delivery', async () => sent.size > 0);
   const moment = String((await queryOnce(cluster.adminUrl, 'SELECT now()::text AS now'))[0]?.now);
   await sleep(1_000);
-  for (let n = 0; n < PLANTS; n++) await post('/plants', { name: `lost ${n}` });
+  for (let n = 0; n < PLANTS; n++) await post(`${url}/plants`, { name: `lost ${n}` });
   await askFor(`${url}/tokens/${id}`, { method: 'DELETE' });
   const { cursor } = await readFeed(url);
   await untilArchived(cluster.adminUrl, archive);
 
   await stopAll(cluster);
-  const settings = restoring(folder, { archive, base, moment });
-  await startFrom(cluster, folder, settings);
-  const env = { ...process.env, DATABASE_URL: cluster.databaseUrl };
-  // Not `execFileSync`: the first commit waits for a standby, which this process starts.
-  const migrate = () => promisify(execFile)(process.execPath, [cluster.program, 'migrate'], { env });
-  await until('the schema is current', migrate);
-  await queryOnce(cluster.databaseUrl, `UPDATE meta SET value = value + 1000000000 WHERE name = 'tx_offset'`);
-  const before = [...receiver.seen]
-    .filter(([, name]) => name.startsWith('kept'))
-    .map(([webhookId]) => webhookId);
-  receiver.seen.clear();
-  receiver.accept();
+  await startFrom(cluster, folder, restoring(settings, { archive, base, moment }));
+  await moveFeed(cluster);
+  const waited = [...sent].flatMap(([webhookId, name]) => (name.startsWith('kept') ? [webhookId] : []));
+  sent.clear();
+  status = 204;
   for (const replica of REPLICAS) cluster.kept.get(replica)?.at(-1)?.release();
   await cluster.untilWhole();
+  await post(`${url}/plants`, { name: 'new' });
 
-  await post('/plants', { name: 'new' });
-  const read = async () => (await readFeed(url, cursor)).names;
-  await until('an event for the follower', async () => (await read()).length > 0);
-  const names = JSON.parse((await askFor(`${url}/plants`)).body).map(({ name }: { name: string }) => name);
-  await untilSettled(() => PLANTS + 1 - receiver.seen.size);
-  const sent = [...receiver.seen.values()];
+  const kept = Array.from({ length: PLANTS }, (_, n) => `kept ${n}`);
+  const isExpected = (names: Iterable<string>) => [...names].sort().join() === [...kept, 'new'].sort().join();
+  const plants: { name: string }[] = JSON.parse((await askFor(`${url}/plants`)).body);
+  await until('an event for the follower', async () => (await readFeed(url, cursor)).names.length > 0);
+  await untilSettled(() => PLANTS + 1 - sent.size);
   const findings = {
-    'the plants of that moment are there, and no others':
-      names.length === PLANTS + 1 && !names.some((name: string) => name.startsWith('lost')),
+    'the plants of that moment are there, and no others': isExpected(plants.map(({ name }) => name)),
     'a token that was revoked later is valid again': (await ask(`${url}/plants`, { token })).status === 200,
-    'a follower from after that moment reads what is new': (await read()).join() === 'new',
-    'deliveries that were waiting are sent, with the ids that the receiver knows': before.every((webhookId) =>
-      receiver.seen.has(webhookId),
-    ),
-    'nothing else is sent': sent.length === PLANTS + 1 && !sent.some((name) => name.startsWith('lost')),
+    'a follower from after that moment reads what is new':
+      (await readFeed(url, cursor)).names.join() === 'new',
+    'deliveries that were waiting are sent, and nothing else': isExpected(sent.values()),
+    'they have the ids that the receiver knows': waited.every((webhookId) => sent.has(webhookId)),
   };
   return Object.entries(findings).flatMap(([sentence, holds]) => (holds ? [] : [`not so: ${sentence}`]));
+}
+
+async function post(url: string, body: object) {
+  return JSON.parse((await askFor(url, { method: 'POST', body: JSON.stringify(body) })).body);
 }
 
 /** As by `patronictl edit-config` and `patronictl restart`. */
@@ -97,10 +96,11 @@ async function startArchiving(archive: string): Promise<void> {
   }
 }
 
-function backUp(base: string, { uid, gid }: Owner): void {
-  const from = ['--host', '127.0.0.1', '--username', 'replicator', '--pgdata', base];
+function backUp(base: string, { username, password }: { username: string; password: string }): void {
+  const from = ['--host', '127.0.0.1', '--username', username, '--pgdata', base];
   const [file = '', ...args] = on('app1', ['pg_basebackup', ...from, '--checkpoint=fast']);
-  execFileSync(file, args, { env: { ...process.env, PGPASSWORD: 'change-me-2' } });
+  execFileSync(file, args, { env: { ...process.env, PGPASSWORD: password } });
+  const { uid, gid } = ownerOf('postgres');
   execFileSync('chown', ['-R', `${uid}:${gid}`, base]);
 }
 
@@ -121,21 +121,26 @@ async function stopAll({ kept }: Cluster): Promise<void> {
   await sleep(LEADERLESS_MS);
 }
 
-/** The settings of the first server, with a way to start a cluster that restores. */
-function restoring(folder: string, from: { archive: string; base: string; moment: string }): string {
-  const settings = JSON.parse(readFileSync(join(folder, FIRST, 'patroni.yaml'), 'utf8'));
-  settings.bootstrap.method = 'restore';
-  settings.bootstrap.restore = {
-    command: `cp -a ${from.base} ${settings.postgresql.data_dir}`,
+/** Those of the first server. */
+function settingsIn(folder: string) {
+  return JSON.parse(readFileSync(join(folder, FIRST, 'patroni.yaml'), 'utf8'));
+}
+
+type Archive = { archive: string; base: string; moment: string };
+
+/** Settings of Patroni, with which it starts a cluster from an archive. */
+function restoring(settings: ReturnType<typeof settingsIn>, { archive, base, moment }: Archive): string {
+  const restore = {
+    command: `cp -a ${base} ${settings.postgresql.data_dir}`,
     no_params: true,
     recovery_conf: {
-      restore_command: `cp ${from.archive}/%f %p`,
-      recovery_target_time: from.moment,
+      restore_command: `cp ${archive}/%f %p`,
+      recovery_target_time: moment,
       recovery_target_action: 'promote',
       recovery_target_timeline: 'latest',
     },
   };
-  return JSON.stringify(settings);
+  return JSON.stringify({ ...settings, bootstrap: { ...settings.bootstrap, method: 'restore', restore } });
 }
 
 /** Forgets the cluster, and starts it again from the first server; the others copy that. */
@@ -151,6 +156,15 @@ async function startFrom({ kept, primary }: Cluster, folder: string, settings: s
   for (const database of OTHERS) for (const one of kept.get(database) ?? []) one.release();
 }
 
+/** After any restore: followers may have a position after that moment. */
+async function moveFeed({ program, databaseUrl }: Cluster): Promise<void> {
+  const env = { ...process.env, DATABASE_URL: databaseUrl };
+  // Not `execFileSync`: the first commit waits for a standby, which this process starts.
+  const migrate = () => promisify(execFile)(process.execPath, [program, 'migrate'], { env });
+  await until('the schema is current', migrate);
+  await queryOnce(databaseUrl, `UPDATE meta SET value = value + 1000000000 WHERE name = 'tx_offset'`);
+}
+
 /** The plants' names of the events after a cursor, and the cursor at the end. */
 async function readFeed(url: string, from?: string): Promise<{ names: string[]; cursor: string }> {
   const names: string[] = [];
@@ -161,24 +175,4 @@ async function readFeed(url: string, from?: string): Promise<{ names: string[]; 
     if (page.events.length === 0) return { names, cursor };
     for (const { plant } of page.events) names.push(plant.name);
   }
-}
-
-/** Refuses all deliveries until `accept`. `seen` has the plants' names by `webhook-id`. */
-async function startReceiver(): Promise<{ url: string; seen: Map<string, string>; accept(): void }> {
-  const seen = new Map<string, string>();
-  let status = 503;
-  const server = createServer(async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part);
-    seen.set(String(request.headers['webhook-id']), JSON.parse(Buffer.concat(parts).toString()).name);
-    response.writeHead(status).end();
-  });
-  await new Promise<void>((resolve) => server.listen(3_100, '0.0.0.0', resolve));
-  return {
-    url: `http://${addresses.clients}:3100/`,
-    seen,
-    accept() {
-      status = 204;
-    },
-  };
 }

@@ -24,8 +24,11 @@ export type Received = {
   response: ServerResponse;
 };
 
-/** Starts a receiver; `receive` answers. */
-export async function startReceiver(receive: (received: Received) => void): Promise<Receiver> {
+/** Starts a receiver on an address of this machine; `receive` answers. */
+export async function startReceiver(
+  receive: (received: Received) => void,
+  host = '127.0.0.1',
+): Promise<Receiver> {
   const server = createServer(async (request, response) => {
     try {
       const body = await text(request);
@@ -38,7 +41,7 @@ export async function startReceiver(receive: (received: Received) => void): Prom
   });
 
   async function listen(port: number): Promise<number> {
-    server.listen(port, '127.0.0.1');
+    server.listen(port, host);
     await once(server, 'listening');
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('The receiver has no port');
@@ -47,7 +50,7 @@ export async function startReceiver(receive: (received: Received) => void): Prom
 
   const port = await listen(0);
   return {
-    url: `http://127.0.0.1:${port}/`,
+    url: `http://${host}:${port}/`,
     async down() {
       server.close();
       server.closeAllConnections();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
 import { operations } from '../../src/http/routes/openapi.ts';
 import { fileOf } from '../generate/operation-pages.ts';
@@ -55,7 +55,7 @@ async function writeAssets(write: Write, pages: readonly Page[]): Promise<Assets
   const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
   const pictures = new Map(pages.flatMap((page) => [...page.pictures]));
   const icon = textOf('console/src/icon.svg');
-  const index = gzipSync(JSON.stringify(searchIndex(pages)));
+  const index = smallest(JSON.stringify(searchIndex(pages)));
   const styles = ['console/src/styles/theme.css', 'docs/site/assets/site.css'].map(textOf);
   const css = [...styles, ...pictures.values()].join('\n');
   return {
@@ -99,8 +99,13 @@ function hashed(name: string, content: string | Buffer): string {
 
 /** With `x.gz` beside it, so that the service compresses nothing. A small file has none. */
 function writeCompressed(write: Write, path: string, content: string): string {
-  if (content.length > SMALL_CHARACTERS) write(`${path}.gz`, gzipSync(content));
+  if (content.length > SMALL_CHARACTERS) write(`${path}.gz`, smallest(content));
   return write(path, content);
+}
+
+/** The site is compressed once, and sent often. */
+function smallest(text: string): Buffer {
+  return gzipSync(text, { level: constants.Z_BEST_COMPRESSION });
 }
 
 /** Returns the path. */

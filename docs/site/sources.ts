@@ -47,8 +47,9 @@ export function targetOf(from: string, link: string): Target {
   const [path = '', fragment = ''] = link.split('#');
   const source = path === '' ? from : posix.join(dirname(from), path);
   if (source.endsWith('.md')) return { kind: 'page', source, fragment };
-  if (/^docs\/.*\.(?:json|png)$/.test(source)) return { kind: 'copy', source };
-  return isListed(source) ? { kind: 'listing', source } : { kind: 'none' };
+  if (!isShown(source)) return { kind: 'none' };
+  // A dashboard is to be imported into Grafana, not to be read.
+  return { kind: /\.(?:json|png)$/.test(source) ? 'copy' : 'listing', source };
 }
 
 /** Where a file is that is in the site as it is. */
@@ -67,7 +68,7 @@ export function linkTo(from: string, to: string): string {
 }
 
 /** A build from fewer files, such as that of the image, shows fewer of them. */
-function isListed(source: string): boolean {
+function isShown(source: string): boolean {
   if (/^test(?:kit)?\//.test(source) || !existsSync(join(root, source))) return false;
   return statSync(join(root, source)).isFile();
 }

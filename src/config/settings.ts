@@ -43,8 +43,8 @@ export type Setting<T> = {
 };
 
 /**
- * Every setting. The type `Config`, the flags, `--help`, `docs/reference/configuration.md` and `.env.example` are
- * generated from this table.
+ * Every setting; one long file because it is one table. The type `Config`, the flags, `--help`,
+ * `docs/reference/configuration.md` and `.env.example` are generated from it.
  */
 export const settings = {
   /** 0: the system picks a free one. */

@@ -228,7 +228,7 @@ test('the package holds what it needs, and nothing else', () => {
   ]) {
     assert.ok(files.includes(file), file);
   }
-  assert.ok(statSync(packed.tarball).size < 1.6 * 2 ** 20, `${statSync(packed.tarball).size} bytes`);
+  assert.ok(statSync(packed.tarball).size < 1.5 * 2 ** 20, `${statSync(packed.tarball).size} bytes`);
 });
 
 test('no file of the package tells where it was made, or imports a source', async () => {
