@@ -1,8 +1,8 @@
 import {
   type Bounds,
-  type Owner,
   type Stretch,
   stretchesOf,
+  toOwner,
   type VisibleOwners as Visible,
   visibleCache,
 } from '../../visible-owners.ts';
@@ -49,8 +49,4 @@ export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => num
       return stretchesOf(list, bounds, (owner) => names.get(owner));
     },
   };
-}
-
-function toOwner(row: Record<string, unknown>): Owner {
-  return { id: Number(row.id), name: String(row.name) };
 }

@@ -3,6 +3,7 @@ import {
   type Bounds,
   type Stretch,
   stretchesOf,
+  toOwner,
   type VisibleOwners as Visible,
   visibleCache,
 } from '../../visible-owners.ts';
@@ -26,11 +27,7 @@ export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () =>
   const visible = (viewer: number) => known.get(viewer) ?? lookUp(viewer);
 
   function lookUp(viewer: number): Visible {
-    const others = snapshot.read(() => sharing.all(viewer));
-    return known.keeper()(
-      viewer,
-      others.map(({ id, name }) => ({ id: Number(id), name: String(name) })),
-    );
+    return known.keeper()(viewer, snapshot.read(() => sharing.all(viewer)).map(toOwner));
   }
 
   function nameOf(owner: number): string | undefined {
