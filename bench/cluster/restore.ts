@@ -81,7 +81,7 @@ async function post(url: string, body: object) {
 async function startArchiving(archive: string): Promise<void> {
   const parameters = {
     archive_mode: 'on',
-    archive_command: `cp %p ${archive}/%f.part && mv ${archive}/%f.part ${archive}/%f`,
+    archive_command: `cmp -s %p ${archive}/%f || (test ! -f ${archive}/%f && cp %p ${archive}/%f.part && mv ${archive}/%f.part ${archive}/%f)`,
   };
   const at = (machine: Machine) => `http://${addresses[machine]}:${PORTS.patroni}`;
   await askFor(`${at(FIRST)}/config`, {
