@@ -2,27 +2,32 @@ import { list as limits } from '../limits.ts';
 import type { PlantStore } from './port.ts';
 
 /**
- * Lists that were answered, kept in memory for as long as the store's stamp of their viewer stays the same. A list
+ * Lists in memory, each for as long as the store's stamp of its viewer stays the same, from the moment it is read. A list
  * enters when it is requested again soon after, so those that are requested once cost nothing. The least recently used
  * leave first.
  */
 export type KeptLists<List> = {
-  /** The list, if it is kept and has not changed. */
-  find(viewer: number, query: string): List | undefined;
-  /** Call it before reading the list, and its result with what was read; undefined when the list does not enter. */
-  keeper(viewer: number, query: string): ((list: List, text: string) => void) | undefined;
+  /** The list, if it is kept and has not changed. While it is read, a promise of it, or of undefined if it is not kept. */
+  find(viewer: number, query: string): List | Promise<List | undefined> | undefined;
+  /** Reads a list, and keeps it if it is held in memory as a whole. */
+  read<Read extends List>(viewer: number, query: string, read: () => Promise<Read>): Promise<Read>;
+};
+
+type Entry<List> = {
+  viewer: number;
+  query: string;
+  stamp: string;
+  list: List | Promise<List | undefined>;
+  bytes: number;
 };
 
 /** @param stamp `PlantStore.stamp`; without it, nothing is kept */
-export function keptLists<List>(
+export function keptLists<List extends { json: unknown }>(
   stamp: PlantStore['stamp'],
   most: number = limits.keptBytes,
 ): KeptLists<List> {
-  /** By hash. Of two lists with the same one, only the newer is kept. */
-  const kept = new Map<number, { viewer: number; query: string; stamp: string; list: List; bytes: number }>();
+  const kept = createRoom<List>(most);
   const requested = new Uint32Array(limits.rememberedLists);
-  let newest: number | undefined;
-  let bytes = 0;
 
   function wasRequested(hash: number): boolean {
     const place = hash % requested.length;
@@ -31,44 +36,75 @@ export function keptLists<List>(
     return isAgain;
   }
 
-  function remove(hash: number): void {
-    bytes -= kept.get(hash)?.bytes ?? 0;
-    kept.delete(hash);
-  }
-
   return {
     find(viewer, query) {
       const hash = hashOf(viewer, query);
       const found = kept.get(hash);
       if (found?.viewer !== viewer || found.query !== query || found.stamp !== stamp?.(viewer))
         return undefined;
-      if (hash !== newest) {
-        // The first of a Map is the one that was added first.
-        kept.delete(hash);
-        kept.set(hash, found);
-        newest = hash;
-      }
+      kept.use(hash, found);
       return found.list;
     },
-    keeper(viewer, query) {
+    async read(viewer, query, read) {
       const hash = hashOf(viewer, query);
-      if (!stamp || !(kept.has(hash) || wasRequested(hash))) return undefined;
+      if (!stamp || !(kept.get(hash) || wasRequested(hash))) return read();
       const before = stamp(viewer, true);
-      if (before === undefined) return undefined;
-      return (list, text) => {
-        remove(hash);
-        // V8 may take two bytes for a character.
-        const added = 2 * (query.length + text.length) + ENTRY_BYTES;
-        kept.set(hash, { viewer, query, stamp: before, list, bytes: added });
-        newest = hash;
-        bytes += added;
-        for (const oldest of kept.keys()) {
-          if (bytes <= most) break;
-          remove(oldest);
-        }
-      };
+      const reading = read();
+      const whole = reading.then(ifWhole, () => undefined);
+      const entry = { viewer, query, stamp: before, list: whole, bytes: bytesOf(query) };
+      kept.add(hash, entry);
+      const list = await whole;
+      if (kept.get(hash) === entry) {
+        if (list) kept.add(hash, { ...entry, list, bytes: bytesOf(query, String(list.json)) });
+        else kept.remove(hash);
+      }
+      return reading;
     },
   };
+}
+
+/** Entries by hash. Of two lists with the same one, only the newer is kept. */
+function createRoom<List>(most: number) {
+  /** The first of a Map is the one that was added first. */
+  const entries = new Map<number, Entry<List>>();
+  let newest: number | undefined;
+  let bytes = 0;
+
+  function remove(hash: number): void {
+    bytes -= entries.get(hash)?.bytes ?? 0;
+    entries.delete(hash);
+  }
+
+  return {
+    get: (hash: number) => entries.get(hash),
+    use(hash: number, entry: Entry<List>): void {
+      if (hash === newest) return;
+      entries.delete(hash);
+      entries.set(hash, entry);
+      newest = hash;
+    },
+    add(hash: number, entry: Entry<List>): void {
+      remove(hash);
+      entries.set(hash, entry);
+      newest = hash;
+      bytes += entry.bytes;
+      for (const oldest of entries.keys()) {
+        if (bytes <= most) break;
+        remove(oldest);
+      }
+    },
+    remove,
+  };
+}
+
+/** A long list is read while it is sent, and so by one request only. */
+function ifWhole<List extends { json: unknown }>(list: List): List | undefined {
+  return typeof list.json === 'string' ? list : undefined;
+}
+
+/** What an entry takes, roughly: V8 may take two bytes for a character. */
+function bytesOf(query: string, json = ''): number {
+  return 2 * (query.length + json.length) + ENTRY_BYTES;
 }
 
 /** FNV-1a. Keys of text and a CRC took 0.5 to 0.9 µs, which every list that is requested once would pay; this, 0.1. */
@@ -78,5 +114,5 @@ function hashOf(viewer: number, query: string): number {
   return hash >>> 0;
 }
 
-/** What an entry takes besides its texts, roughly. */
+/** Without its texts. */
 const ENTRY_BYTES = 500;

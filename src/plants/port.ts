@@ -34,11 +34,10 @@ export interface PlantStore {
 
   /**
    * A stamp of everything that the viewer's lists depend on: while it stays the same, so does each of them. It has
-   * changed before anyone can learn of a write. Undefined while a commit changes them. Absent in a store that would have
-   * to ask its database.
+   * changed before anyone can learn of a write. Absent in a store that would have to ask its database.
    * @param isBeforeReading makes later reads at least as new as the stamp
    */
-  stamp?(viewer: number, isBeforeReading?: boolean): string | undefined;
+  stamp?(viewer: number, isBeforeReading?: boolean): string;
 
   /**
    * Where a list of at most `count` plants ends. Reads only ids, a part at a time, so that other requests proceed

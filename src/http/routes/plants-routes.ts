@@ -5,7 +5,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../../errors.ts';
 import { foldName } from '../../plants/folded-name.ts';
 import { type KeptLists, keptLists } from '../../plants/kept-lists.ts';
-import { listPlants } from '../../plants/list.ts';
+import { listPlants, type NextPart } from '../../plants/list.ts';
 import { createPlant, deletePlant } from '../../plants/operations.ts';
 import {
   Id,
@@ -133,7 +133,7 @@ export const plantsOperations = {
 export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
   const { basePath, routeOf } = context;
   const plants = { store: context.plants, runtime: context.runtime };
-  const lists = keptLists<WholeList>(context.plants.stamp);
+  const lists = keptLists<List>(context.plants.stamp);
 
   app.route<{ Body: PlantInput }>({
     ...routeOf(plantsOperations.createPlant),
@@ -155,8 +155,9 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
     // Before the query is read: it was valid when the list was kept.
     preValidation({ principal, originalUrl }, reply, done) {
       const kept = lists.find(principal.user.id, originalUrl);
-      if (kept) answerWhole(reply, kept);
-      else done();
+      const answer = (list: List | undefined) => void (isWhole(list) ? answerWhole(reply, list) : done());
+      if (kept instanceof Promise) kept.then(answer).catch(done);
+      else answer(kept);
     },
     handler: listHandler(context, lists),
   });
@@ -173,30 +174,30 @@ export function plantsRoutes(app: FastifyInstance, context: RouteContext): void 
 
 /** A list that is held in memory, as it is answered. */
 type WholeList = { json: string; link: string; etag: string };
+type List = WholeList | { json: NextPart; link: string };
 
-function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lists: KeptLists<WholeList>) {
+const isWhole = (list: List | undefined): list is WholeList => typeof list?.json === 'string';
+
+function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lists: KeptLists<List>) {
   return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, fields = DEFAULT_FIELDS } = request.query;
     const order = orderOf(request.query);
     const viewer = request.principal.user.id;
     const from = beginOf(request.query, viewer, (cursor) => openPosition(cursors, cursor, viewer, order));
-    const keep = lists.keeper(viewer, request.originalUrl);
-    const { json, next } = await listPlants(plants, { viewer, order, from, limit, fields });
-
-    let link = '';
-    if (next) {
-      const query = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer, order)}`;
-      link = `<${basePath}/plants?${query}${chosenIn(request.query)}>; rel="next"`;
-    }
-    if (typeof json === 'string') {
-      const list = { json, link, etag: etagOf(link + json) };
-      keep?.(list, json);
-      return answerWhole(reply, list);
-    }
-    answerJson(withListHeaders(reply, link));
+    const list = await lists.read(viewer, request.originalUrl, async (): Promise<List> => {
+      const { json, next } = await listPlants(plants, { viewer, order, from, limit, fields });
+      let link = '';
+      if (next) {
+        const query = `limit=${limit}&cursor=${sealPosition(cursors, next, viewer, order)}`;
+        link = `<${basePath}/plants?${query}${chosenIn(request.query)}>; rel="next"`;
+      }
+      return typeof json === 'string' ? { json, link, etag: etagOf(link + json) } : { json, link };
+    });
+    if (isWhole(list)) return answerWhole(reply, list);
+    answerJson(withListHeaders(reply, list.link));
     // A HEAD would read the whole list only to discard it.
     if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
-    return sendParts(json, request, reply);
+    return sendParts(list.json, request, reply);
   };
 }
 

@@ -87,25 +87,9 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     return prepared;
   }
 
-  /** The first page read last: requests that arrive together often want the same one, of the same snapshot. */
-  let last: { prepared: StatementSync; query: PageQuery; generation: number; page: PlantPage } | undefined;
-
   function page(query: PageQuery): PlantPage {
-    const { viewer, order, from, through, ends, limit } = query;
-    const prepared = statement(kindOf(order), query.fields);
-    if (typeof order === 'object' || from || through || ends) return read(prepared, query);
-    const generation = snapshot.generation();
-    const isLast =
-      last?.prepared === prepared &&
-      last.generation === generation &&
-      last.query.viewer === viewer &&
-      last.query.limit === limit;
-    if (!last || !isLast) last = { prepared, query, generation, page: read(prepared, query) };
-    return last.page;
-  }
-
-  function read(prepared: StatementSync, query: PageQuery): PlantPage {
-    const { viewer, limit } = query;
+    const { viewer, order, limit, fields } = query;
+    const prepared = statement(kindOf(order), fields);
     const parts: string[] = [];
     let left = limit;
     for (const stretch of visible.stretches(viewer, query)) {

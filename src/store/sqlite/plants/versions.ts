@@ -9,8 +9,8 @@ import type { Snapshot } from '../engine/snapshot.ts';
  * owners that it shows are, and the access epoch, and no other process has committed.
  *
  * A version is odd while a commit changes the owner's plants: from before COMMIT, and so before anybody can see or learn
- * of it, until after it, but before anybody is told. Whoever meets an odd version neither uses a kept list nor keeps one.
- * So a request that follows an answer, or a delivery, finds the version changed or odd.
+ * of it, until after it, but before anybody is told. While it is odd, a list is unchanged only within a snapshot. So a
+ * request that follows an answer, or a delivery, finds the version changed or odd.
  */
 export type Versions = Int32Array<SharedArrayBuffer>;
 
@@ -110,13 +110,13 @@ export function versionReads(
     fresh = { viewer, stamp, generation: generation + 1 };
   }
 
-  return (viewer: number, isBeforeReading = false): string | undefined => {
+  return (viewer: number, isBeforeReading = false): string => {
     snapshot.read(lookForOthers);
     const access = epoch();
     let sum = others + Atomics.load(versions, OTHERS);
     for (const owner of visible.of(viewer)) {
       const version = Atomics.load(versions, placeOf(owner));
-      if (version & 1) return undefined;
+      if (version & 1) return `snapshot ${snapshot.generation()}`;
       sum += version;
     }
     const stamp = `${access} ${sum}`;
