@@ -181,7 +181,7 @@ function areTogether(members: readonly Member[]): boolean {
   const roles = members.map(({ role }) => role).toSorted();
   const timelines = new Set(members.map(({ timeline }) => timeline));
   const doRun = members.every(({ state }) => state === 'running' || state === 'streaming');
-  return roles.join() === 'leader,replica,sync_standby' && timelines.size === 1 && doRun;
+  return roles.join() === 'leader,quorum_standby,quorum_standby' && timelines.size === 1 && doRun;
 }
 
 async function isReady(url: string): Promise<boolean> {

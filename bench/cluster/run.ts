@@ -41,6 +41,11 @@ async function main(): Promise<number> {
     return 2;
   }
   const version = execFileSync('patroni', ['--version'], { encoding: 'utf8' }).trim();
+  if (Number.parseInt(version.replace(/\D*/, ''), 10) < 4) {
+    throw new Error(
+      `${version}: 4 or newer is needed; before, "synchronous_mode: quorum" means asynchronous`,
+    );
+  }
   say(`starting the cluster with ${version}; logs are in ${folder}, kept with --logs or after a failure`);
   const cluster = await startCluster(folder, values.hosts);
   await cluster.untilWhole();

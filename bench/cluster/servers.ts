@@ -52,7 +52,7 @@ export function etcd(member: Machine, folder: string): Program {
     ...{ 'listen-peer-urls': peer, 'initial-advertise-peer-urls': peer },
     ...{ 'listen-client-urls': client, 'advertise-client-urls': client },
     // Three members, three servers and the load share two cores.
-    ...{ 'heartbeat-interval': 250, 'election-timeout': 2_500 },
+    ...{ 'pre-vote': true, 'heartbeat-interval': 250, 'election-timeout': 2_500 },
   };
   const command = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
   return { machine: member, command: ['etcd', '--log-level=warn', ...command] };

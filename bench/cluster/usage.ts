@@ -15,7 +15,7 @@ export const USAGE = `Usage: node bench/cluster.ts [--seeds N] [--seed N] [--sec
   --restore  no faults: take the cluster back to a moment, and check what users and receivers find
   --logs     keep the logs of all programs
 
-Patroni is the first on the PATH. Before 3.0.3 it may lose acknowledged writes after 'stop Patroni on the primary'.
+Patroni is the first on the PATH. It must be 4 or newer: before, \`synchronous_mode: quorum\` means asynchronous.
 
 Faults: ${Object.keys(kinds).join(', ')}
 `;
