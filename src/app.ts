@@ -201,6 +201,7 @@ async function serve(parts: Parts): Promise<App> {
     drain: draining.signal,
     checkStore: store.check,
     writesAreFull: store.isFull,
+    refresh: store.refresh,
   });
   started.push(() => closeServer(server));
   await server.listen({ port: config.port, host: config.host });

@@ -73,6 +73,8 @@ export type ServerOptions = Pick<
   checkStore(): void;
   /** Whether the store would refuse a write now; such requests are refused before they are read. */
   writesAreFull(): boolean;
+  /** `Store.refresh` */
+  refresh(): void;
 };
 
 /** Builds the HTTP service: every route, and the Error object for every failure. */
@@ -139,8 +141,8 @@ function admissionOf(options: ServerOptions): Admission {
   };
 }
 
-function takeTurns(app: FastifyInstance, { drain, writesAreFull, measures }: ServerOptions): Turns {
-  const turns = gatherTurns(() => performance.now());
+function takeTurns(app: FastifyInstance, { drain, writesAreFull, refresh, measures }: ServerOptions): Turns {
+  const turns = gatherTurns(() => performance.now(), refresh);
   app.server.on('connection', turns.connected);
   refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted, measures });
   const waitInPipeline = queuePipelines();

@@ -2,14 +2,14 @@ import { list as limits } from '../limits.ts';
 import type { PlantStore } from './port.ts';
 
 /**
- * Lists in memory, each for as long as the store's stamp of its viewer stays the same, from the moment it is read. A list
- * enters when it is requested again soon after, so those that are requested once cost nothing. The least recently used
- * leave first.
+ * Lists in memory, each for as long as the store's stamp of its viewer stays the same, and from when its reading begins.
+ * A list enters when it is requested again soon after, so those that are requested once cost nothing. The least recently
+ * used leave first.
  */
 export type KeptLists<List> = {
   /** The list, if it is kept and has not changed. While it is read, a promise of it, or of undefined if it is not kept. */
   find(viewer: number, query: string): List | Promise<List | undefined> | undefined;
-  /** Reads a list, and keeps it if it is held in memory as a whole. */
+  /** Reads a list. From its second request on, it is kept if it is held in memory as a whole. */
   read<Read extends List>(viewer: number, query: string, read: () => Promise<Read>): Promise<Read>;
 };
 
@@ -63,7 +63,7 @@ export function keptLists<List extends { json: unknown }>(
   };
 }
 
-/** Entries by hash. Of two lists with the same one, only the newer is kept. */
+/** Entries by hash. Of two lists with the same hash, only the newer is kept. */
 function createRoom<List>(most: number) {
   /** The first of a Map is the one that was added first. */
   const entries = new Map<number, Entry<List>>();

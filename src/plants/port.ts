@@ -33,8 +33,9 @@ export interface PlantStore {
   hasNames(viewer: number): Promise<boolean>;
 
   /**
-   * A stamp of everything that the viewer's lists depend on: while it stays the same, so does each of them. It has
-   * changed before anyone can learn of a write. Absent in a store that would have to ask its database.
+   * A stamp of everything that the viewer's lists depend on: while it stays the same, so does each of them. A request
+   * that arrives after anyone could learn of a write finds it changed. Absent in a store that would have to ask its
+   * database.
    * @param isBeforeReading makes later reads at least as new as the stamp
    */
   stamp?(viewer: number, isBeforeReading?: boolean): string;

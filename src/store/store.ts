@@ -35,6 +35,8 @@ export type Store = {
   cursorKeys: CursorKeys;
   /** Whether writes would be refused now. */
   isFull(): boolean;
+  /** Makes later reads see every commit before this call: reads may share an older snapshot. */
+  refresh(): void;
   /** Throws when the store cannot answer. */
   check(): void;
   /** Commits the queued writes, then closes. May be called twice. */

@@ -14,11 +14,11 @@ const server = createServer((request, response) => {
   request.resume();
   response.end('inside');
 });
-const turns = gatherTurns(() => performance.now(), {
-  sliceEnded: () => {},
-  room: () => state.room,
-  refused: () => {},
-});
+const turns = gatherTurns(
+  () => performance.now(),
+  () => {},
+  { sliceEnded: () => {}, room: () => state.room, refused: () => {} },
+);
 refuseAtTheDoor(server, {
   turns,
   writesAreFull: () => state.writesAreFull,

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { AppError } from '../../src/errors.ts';
 import type { Overload } from '../../src/http/admission/overload.ts';
 import { gatherTurns } from '../../src/http/admission/turn.ts';
 import { http as limits } from '../../src/limits.ts';
+import { given } from '../../testkit/stores/given.ts';
+import { openTemporaryStore } from '../../testkit/stores/temporary-store.ts';
 
 /** A watch that the test controls. */
 function steered(): Overload & { places: number | undefined; refusals: number } {
@@ -23,9 +26,9 @@ const gone = { destroyed: true, readableEnded: true };
 const halfClosed = { destroyed: false, readableEnded: true };
 
 /** Turns with a clock that only the test moves. */
-function turnsOf(overload = steered()) {
+function turnsOf(overload = steered(), refresh = () => {}) {
   const time = { now: 0 };
-  const turns = gatherTurns(() => time.now, overload);
+  const turns = gatherTurns(() => time.now, refresh, overload);
   const log: string[] = [];
   const hold = (name: string, socket = here, ms = 0) =>
     turns.hold({
@@ -46,6 +49,32 @@ test('the requests of a turn run together, once all of them have arrived', async
   assert.deepEqual(log, []);
   await setImmediate();
   assert.deepEqual(log, ['one', 'two']);
+});
+
+test('a request sees what was committed before it arrived, also when a long list was read meanwhile', async (t) => {
+  const { store, path, drop } = await openTemporaryStore();
+  const other = new DatabaseSync(path, { timeout: 5000 });
+  t.after(() => {
+    other.close();
+    return drop();
+  });
+  const { id: viewer } = await given(store).user();
+  const page = { viewer, from: undefined, through: undefined, limit: 5, fields: ['id'] } as const;
+  const count = async () => (await store.plants.page(page)).count;
+  const { turns, hold } = turnsOf(steered(), store.refresh);
+
+  hold('one that is put off while a client connects');
+  turns.connected();
+  const seen = await new Promise((resolve) => {
+    void turns.later(async () => {
+      assert.equal(await count(), 0);
+      other
+        .prepare('INSERT INTO plants (owner, id, name, created_at) VALUES (?, 1, ?, 0)')
+        .run(viewer, 'Alder');
+      turns.hold({ at: 0, socket: here, resume: () => resolve(count()) });
+    });
+  });
+  assert.equal(seen, 1);
 });
 
 test('slow requests run a few in each turn, in order', async () => {

@@ -31,7 +31,7 @@ export type Turns = {
 /**
  * Holds the requests of one turn of the event loop until all have arrived, then runs them together:
  * - The requests of a turn read one snapshot of the store, opened after the last of them arrived, so that none reads
- *   a state older than itself.
+ *   a state older than itself. `refresh` ends one that other work opened before.
  * - Their responses are sent together. Written one by one between the queries, each would wake its client separately,
  *   which costs the system more than the query does.
  *
@@ -39,7 +39,11 @@ export type Turns = {
  * responses are written and new requests are seen (and refused, if need be), however many arrive at once. `now` is in
  * milliseconds of a clock that never goes back.
  */
-export function gatherTurns(now: () => number, overload: Overload = watchOverload()): Turns {
+export function gatherTurns(
+  now: () => number,
+  refresh: () => void,
+  overload: Overload = watchOverload(),
+): Turns {
   const first: (() => void)[] = [];
   const refusals: (() => void)[] = [];
   const requests = createPacedQueue<Waiting>(now, goOn);
@@ -65,6 +69,7 @@ export function gatherTurns(now: () => number, overload: Overload = watchOverloa
 
   function beginRequests(): void {
     if (isPutOff()) return;
+    refresh();
     turnAt = undefined;
     for (const resume of first.splice(0, limits.healthChecks)) resume();
     plannedMs = Math.max(limits.sliceMs, sendRefusals());

@@ -119,6 +119,7 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
     },
     cursorKeys,
     isFull: queues.isFull,
+    refresh() {},
     check: heartbeat.check,
     close: () => (closing ??= close()),
   };

@@ -135,6 +135,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     cursorKeys: readCursorKeys(db),
     latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),
     isFull: commits.isFull,
+    refresh: snapshot.end,
     check() {
       watch.check();
       epoch();
