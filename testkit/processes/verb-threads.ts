@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { MAIN } from './executable.ts';
-import type { VerbCall, VerbEnd } from './verb-thread.ts';
+import type { VerbCall } from './verb.ts';
+import type { VerbEnd } from './verb-thread.ts';
 
 /** Threads without a verb to run. They end with the process. */
 const idle: Worker[] = [];

@@ -8,7 +8,7 @@ import { shellWord } from '../../../src/cli/terminal/terminal.ts';
 import { storePath } from '../../../src/config/config.ts';
 import { lockForServing } from '../../../src/store/sqlite/files/lock.ts';
 import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
-import { noTerminal, onTerminal, shownBy, shownOnTerminal } from '../on-terminal.ts';
+import { noTerminal, onTerminal, shownBy, shownOnTerminal, shownWithInput } from '../on-terminal.ts';
 import { HOSTILE, HOSTILITIES, startHostileServer } from './hostile-server.ts';
 
 const skip = noTerminal() ?? false;
@@ -101,7 +101,9 @@ test('nothing that a hostile service sends reaches a terminal raw', { skip, conc
       HOME: join(folder, String(runs)),
     });
     const show = (verb: string, args: readonly string[], hostility: string) =>
-      shownOnTerminal(args, envOf(hostility), verb === 'login' ? 'token' : undefined);
+      verb === 'login'
+        ? shownWithInput(args, envOf(hostility), 'token')
+        : shownOnTerminal(args, envOf(hostility));
 
     const tests = VERBS.flatMap(([verb, args, json]) => {
       const cases = HOSTILITIES.map((hostility) =>
@@ -192,7 +194,7 @@ test('questions about a webhook, and profiles with hostile names, are harmless',
     const asked = await onTerminal(['webhook', 'delete', WEBHOOK], { env, at: '[y/N] ', keys: 'n\r' });
     const [shown = ''] = asked.split('Delete it?');
     assert.match(harmless(shown), /This deletes the webhook to x\\u\{1b\}/);
-    await shownOnTerminal(['login', '--token-stdin', '--url', `${server}/fields`], { HOME: home }, 'token');
+    await shownWithInput(['login', '--token-stdin', '--url', `${server}/fields`], { HOME: home }, 'token');
     assert.match(harmless(await shownOnTerminal(['login', '--list'], { HOME: home })), /\\u\{1b\}/);
     const json = harmless(await shownOnTerminal(['login', '--list', '--json'], { HOME: home }));
     assert.equal(JSON.parse(json)[0].user, HOSTILE);
