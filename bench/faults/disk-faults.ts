@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { openSync, readSync, writeFileSync, writeSync } from 'node:fs';
+import { openSync, readFileSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isInstalled } from '../servers/tools.ts';
@@ -59,11 +59,20 @@ export function whyNoFaults(): string | undefined {
   return isInstalled('gcc') ? undefined : 'disk faults need gcc, which is not installed';
 }
 
+/** The library, compiled once per process. */
+let compiled: Buffer | undefined;
+
+function compileTo(library: string): Buffer {
+  const source = fileURLToPath(new URL('diskfault.c', import.meta.url));
+  execFileSync('gcc', ['-O2', '-shared', '-fPIC', '-o', library, source, '-ldl', '-lpthread']);
+  return readFileSync(library);
+}
+
 /** @param folder for the library and its control file; not the watched one */
 export function createDiskFaults(folder: string): DiskFaults {
   const library = join(folder, 'diskfault.so');
-  const source = fileURLToPath(new URL('diskfault.c', import.meta.url));
-  execFileSync('gcc', ['-O2', '-shared', '-fPIC', '-o', library, source, '-ldl', '-lpthread']);
+  if (compiled) writeFileSync(library, compiled);
+  else compiled = compileTo(library);
   const control = join(folder, 'diskfault.control');
   writeFileSync(control, Buffer.alloc(4096));
   const fd = openSync(control, 'r+');
