@@ -10,6 +10,7 @@ import {
 } from '../../bench/faults/disk-faults.ts';
 import { storePath } from '../../src/config/config.ts';
 import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { leftBehind } from '../../testkit/processes/left-behind.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { manyPlants } from '../../testkit/processes/plants.ts';
 import { type Server, TOKEN } from '../../testkit/processes/server.ts';
@@ -25,13 +26,19 @@ const PLANTS = 10_000;
 
 type Faulty = { place: Place; faults: DiskFaults; server: Server; path: string };
 
-async function served(t: TestContext, plants = 0): Promise<Faulty> {
-  const place = await makePlace(t);
+const emptyStore = await leftBehind(async (place) => {
+  await (await place.serve()).stop();
+});
+const fullStore = await leftBehind(async (place) => {
+  await (await place.serve()).stop();
+  place.write(manyPlants(PLANTS));
+});
+
+async function served(t: TestContext, store = emptyStore): Promise<Faulty> {
+  const { place } = await store(t);
   const faults = createDiskFaults(place.folder);
-  const env = faults.env(place.dataDir);
-  await (await place.serve({ env })).stop();
-  if (plants > 0) place.write(manyPlants(plants));
-  return { place, faults, server: await place.serve({ env }), path: storePath(place.dataDir) };
+  const server = await place.serve({ env: faults.env(place.dataDir) });
+  return { place, faults, server, path: storePath(place.dataDir) };
 }
 
 /** The messages of the log's lines of this level, except those that a user's token caused. */
@@ -55,7 +62,7 @@ for (const error of ['EIO', 'ENOSPC'] as const) {
   test(`while reads fail with ${error} lists get 50302, /readyz says so, and both recover with the fault's end`, {
     skip,
   }, async (t) => {
-    const { faults, server, path } = await served(t, PLANTS);
+    const { faults, server, path } = await served(t, fullStore);
     faults.arm({ op: 'read', error, count: Number.POSITIVE_INFINITY });
     for (let i = 0; i < 5; i++) {
       failed(await server.request('GET', '/plants?limit=10000'), 50302, /^[^/]+$/);
@@ -196,7 +203,7 @@ test('when the flush of an outcome fails the process ends, and the delivery is r
 });
 
 test('a damaged store stops the service, which says that the disk is not at fault', { skip }, async (t) => {
-  const { place, server: first, path } = await served(t, PLANTS);
+  const { place, server: first, path } = await served(t, fullStore);
   await first.stop();
   const fd = openSync(path, 'r+');
   for (let page = 300; page < 310; page++) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, page * 4096);

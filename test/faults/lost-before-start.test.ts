@@ -4,12 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
 import { checkListed, type Sent } from '../../testkit/processes/creates.ts';
-import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { leftBehind } from '../../testkit/processes/left-behind.ts';
+import type { Place } from '../../testkit/processes/place.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 
 /** A store whose service was killed, so that only the log has its plants. */
-async function killed(t: TestContext): Promise<{ place: Place; sent: Sent[]; path: string }> {
-  const place = await makePlace(t);
+const killedStore = await leftBehind(async (place) => {
   const server = await place.serve();
   const sent: Sent[] = [];
   for (let id = -1; id >= -20; id--) {
@@ -18,6 +18,11 @@ async function killed(t: TestContext): Promise<{ place: Place; sent: Sent[]; pat
     sent.push({ ...plant, outcome: 201 });
   }
   await server.kill();
+  return sent;
+});
+
+async function killed(t: TestContext): Promise<{ place: Place; sent: Sent[]; path: string }> {
+  const { place, made: sent } = await killedStore(t);
   return { place, sent, path: storePath(place.dataDir) };
 }
 

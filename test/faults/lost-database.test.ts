@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { rename, rm, truncate, writeFile } from 'node:fs/promises';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
+import { leftBehind } from '../../testkit/processes/left-behind.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { type Outcome, run } from '../../testkit/processes/program.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
+
+const killedStore = await leftBehind(async (place) => {
+  const server = await place.serve();
+  succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
+  await server.kill();
+});
 
 for (const [state, lose] of [
   ['missing', (path: string, kept: string) => rename(path, kept)],
@@ -18,7 +25,7 @@ for (const [state, lose] of [
   ],
 ] as const) {
   test(`no verb recreates a database that is ${state} next to its log`, async (t) => {
-    const place = await killedStore(t);
+    const { place } = await killedStore(t);
     const path = storePath(place.dataDir);
     const kept = `${place.folder}/kept.db`;
     await lose(path, kept);
@@ -42,7 +49,7 @@ for (const [state, lose] of [
   });
 
   test(`a backup is restored where the database is ${state}, and the log is kept next to it`, async (t) => {
-    const place = await killedStore(t);
+    const { place } = await killedStore(t);
     const backup = `${place.folder}/backup`;
     assert.equal((await place.command('backup', backup)).code, 0);
     const server = await place.serve();
@@ -75,14 +82,6 @@ async function madeAt(place: Place): Promise<number[]> {
   const made = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith('created a new'));
   for (const { path } of made) assert.equal(path, storePath(place.dataDir));
   return made.map(({ level }) => level);
-}
-
-async function killedStore(t: TestContext): Promise<Place> {
-  const place = await makePlace(t);
-  const server = await place.serve();
-  succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
-  await server.kill();
-  return place;
 }
 
 function refused({ code, stdout, stderr }: Outcome, { dataDir }: Place, state: string): void {

@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { createDiskFaults, type DiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
 import { storePath } from '../../src/config/config.ts';
 import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
+import { leftBehind } from '../../testkit/processes/left-behind.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { launch, type Outcome, outcomeOf } from '../../testkit/processes/program.ts';
 
@@ -13,6 +14,18 @@ import { launch, type Outcome, outcomeOf } from '../../testkit/processes/program
  */
 
 const skip = whyNoFaults();
+
+/** A store with plants in its log only. */
+const withLogOnly = await leftBehind(async (place) => {
+  const server = await place.serve();
+  const sent: Sent[] = [];
+  let created = 0;
+  await createUntilFailed(server, sent, () => {
+    if (++created === 100) server.signal('SIGKILL');
+  });
+  await server.ended;
+  return sent;
+});
 
 for (const [what, op] of [
   ['written', 'write'],
@@ -54,18 +67,9 @@ test('a verb leaves the log to a running server', { skip }, async (t) => {
   assert.equal(faults.fired(), 0);
 });
 
-/** A store with plants in its log only. */
 async function killedStore(t: TestContext) {
-  const place = await makePlace(t);
-  const faults = createDiskFaults(place.folder);
-  const server = await place.serve();
-  const sent: Sent[] = [];
-  let created = 0;
-  await createUntilFailed(server, sent, () => {
-    if (++created === 100) server.signal('SIGKILL');
-  });
-  await server.ended;
-  return { place, faults, sent };
+  const { place, made: sent } = await withLogOnly(t);
+  return { place, sent, faults: createDiskFaults(place.folder) };
 }
 
 function userList({ dataDir }: Place, faults: DiskFaults): Promise<Outcome> {

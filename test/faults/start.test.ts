@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
 import { storePath } from '../../src/config/config.ts';
 import { keepSizeRecord } from '../../src/store/sqlite/engine/size-record.ts';
 import { lookAtFiles } from '../../src/store/sqlite/engine/store-files.ts';
-import { makePlace, type Place } from '../../testkit/processes/place.ts';
+import { leftBehind } from '../../testkit/processes/left-behind.ts';
+import { makePlace } from '../../testkit/processes/place.ts';
 import type { Outcome } from '../../testkit/processes/program.ts';
 import type { ServeOptions } from '../../testkit/processes/server.ts';
 
@@ -23,11 +24,20 @@ const noPermissions =
 
 const NAMES = { database: 'plant-store.db', log: 'plant-store.db-wal', index: 'plant-store.db-shm' } as const;
 
+const killedStore = await leftBehind(async (place) => {
+  const server = await place.serve();
+  await server.request('POST', '/plants', { body: { name: 'Alder' } });
+  await server.kill();
+});
+const stoppedStore = await leftBehind(async (place) => {
+  await (await place.serve()).stop();
+});
+
 for (const [what, name] of [...Object.entries(NAMES), ['lock', 'serving.lock']] as const) {
   for (const mode of [0o000, 0o400]) {
     const state = mode === 0 ? 'unreadable' : 'read-only';
     test(`a start on a ${what} that is ${state} says so`, { skip: noPermissions }, async (t) => {
-      const place = await killedStore(t);
+      const { place } = await killedStore(t);
       const path = join(place.dataDir, name);
       chmodSync(path, mode);
       const outcome = await place.serveInVain({ through: isRoot ? WITHOUT_CAPABILITIES : [] });
@@ -55,8 +65,7 @@ test('a start on a read-only file system says so, with a store and without one',
 });
 
 test('a record of sizes that does not fit on the disk stops nothing', async (t) => {
-  const place = await makePlace(t);
-  await (await place.serve()).kill();
+  const { place } = await killedStore(t);
   const path = storePath(place.dataDir);
   const record = keepSizeRecord(join(place.dataDir, 'no-such-folder', 'plant-store.db'));
   record.note(lookAtFiles(path));
@@ -76,7 +85,7 @@ test('a start on a full disk says so', async (t) => {
 });
 
 test('a start on a disk that cannot be read says so', { skip: whyNoFaults() }, async (t) => {
-  const place = await killedStore(t);
+  const { place } = await killedStore(t);
   const faults = createDiskFaults(place.folder);
   const options: ServeOptions = { env: faults.env(place.dataDir) };
   faults.arm({ op: 'read', file: 'database', count: Infinity });
@@ -92,8 +101,7 @@ for (const [state, damage, code] of [
   ['another kind of file', (path: string) => writeFileSync(path, 'a letter'), 26],
 ] as const) {
   test(`a start on a database that is ${state} says what to do`, async (t) => {
-    const place = await makePlace(t);
-    await (await place.serve()).stop();
+    const { place } = await stoppedStore(t);
     const path = storePath(place.dataDir);
     damage(path);
     saysWhy(await place.serveInVain(), path, `SQLite ${code}`, /plant-store restore FILE/);
@@ -112,22 +120,13 @@ test('a start on a database of another program says so, and leaves it unchanged'
 
 test('a start on a folder in place of a file of the store says so', async (t) => {
   for (const name of [NAMES.database, NAMES.log]) {
-    const place = await makePlace(t);
-    await (await place.serve()).stop();
+    const { place } = await stoppedStore(t);
     const path = join(place.dataDir, name);
     rmSync(path, { force: true });
     mkdirSync(path);
     saysWhy(await place.serveInVain(), path, 'EISDIR', /Move it away/);
   }
 });
-
-async function killedStore(t: TestContext): Promise<Place> {
-  const place = await makePlace(t);
-  const server = await place.serve();
-  await server.request('POST', '/plants', { body: { name: 'Alder' } });
-  await server.kill();
-  return place;
-}
 
 function saysWhy({ code, stdout, stderr }: Outcome, path: string, reason: string, advice: RegExp): void {
   assert.equal(code, 1);

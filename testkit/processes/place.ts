@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { TestContext } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
 import { type Outcome, run } from './program.ts';
 import { failToServe, type ServeOptions, type Server, startServer } from './server.ts';
@@ -24,7 +23,8 @@ export type Place = {
   write(sql: string): void;
 };
 
-export async function makePlace(t: TestContext): Promise<Place> {
+/** @param t a test, or what else runs this at its end */
+export async function makePlace(t: { after(end: () => Promise<void>): void }): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), 'plant-store-process-'));
   const servers: Server[] = [];
   t.after(async () => {
