@@ -73,7 +73,14 @@ export function readDocument(text: string): Operation[] {
       'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/,
     },
   });
-  const compile = (schema: Schema) => ajv.compile(closed(resolved(schema, schemas)));
+  const compiled = new Map<string, ValidateFunction>();
+  /** Once for all responses with this schema: compiling takes far longer than reading. */
+  function compile(schema: Schema): ValidateFunction {
+    const key = JSON.stringify(schema);
+    const known = compiled.get(key) ?? ajv.compile(closed(resolved(schema, schemas)));
+    compiled.set(key, known);
+    return known;
+  }
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) =>
       operationOf(method.toUpperCase(), path, described, { components, compile }),
