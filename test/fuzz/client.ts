@@ -23,7 +23,8 @@ export class Mismatch extends Error {
 
 export function createClient(service: { port: number; url: string }): Client {
   let connection: RawConnection | undefined;
-  let before = '';
+  /** Made only for a failure. */
+  let before = () => '';
 
   async function exchange(draft: Draft): Promise<RawAnswer> {
     connection ??= await openRaw(service.port);
@@ -51,7 +52,7 @@ export function createClient(service: { port: number; url: string }): Client {
     } catch (error) {
       close();
       const reason = error instanceof Error ? error.message : String(error);
-      throw new Mismatch(reason, curlOf(draft, service.url) + before);
+      throw new Mismatch(reason, curlOf(draft, service.url) + before());
     }
   }
 
@@ -59,7 +60,7 @@ export function createClient(service: { port: number; url: string }): Client {
     send: (draft) =>
       told(draft, async () => {
         const answer = await exchange(draft);
-        before = `\n  before: ${curlOf(draft, service.url)}\n  answered: ${shownAnswer(answer)}`;
+        before = () => `\n  before: ${curlOf(draft, service.url)}\n  answered: ${shownAnswer(answer)}`;
         if (answer.headers.get('connection')?.toLowerCase() === 'close' || asksToClose(draft)) close();
         return answer;
       }),

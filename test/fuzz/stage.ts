@@ -21,9 +21,11 @@ export async function ask(stage: Stage, person: Person, request: Ask): Promise<A
   const { ground, world } = stage;
   const operation = ground.operations.find(({ id }) => id === request.operation);
   const draft = draftFor(person, operation?.method ?? '', request);
-  world.trail.push(curlOf(draft, ground.service.url));
+  world.trail.push(() => curlOf(draft, ground.service.url));
   const answer = await ground.send(request.client ?? stage.client, draft, operation);
-  world.trail.push(`  ${answer.status} ${answer.headers.get('location') ?? ''} ${answer.text.slice(0, 300)}`);
+  world.trail.push(
+    () => `  ${answer.status} ${answer.headers.get('location') ?? ''} ${answer.text.slice(0, 300)}`,
+  );
   return answer;
 }
 
@@ -86,7 +88,8 @@ const SHOWN_STEPS = 120;
 export function withTrail(error: unknown, { trail }: World): Mismatch {
   const what = error instanceof Mismatch || !(error instanceof Error) ? String(error) : error.message;
   const where = error instanceof Error && !(error instanceof Mismatch) ? `\n${error.stack ?? ''}` : '';
-  return new Mismatch(what, `the last of\n    ${trail.slice(-SHOWN_STEPS).join('\n    ')}${where}`);
+  const steps = trail.slice(-SHOWN_STEPS).map((text) => text());
+  return new Mismatch(what, `the last of\n    ${steps.join('\n    ')}${where}`);
 }
 
 /** Both spellings of a key are the same key. */

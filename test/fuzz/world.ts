@@ -7,8 +7,8 @@ export type World = {
   people: readonly Person[];
   /** Everything created, in order. */
   log: Happening[];
-  /** The requests, for a person who examines a failure. */
-  trail: string[];
+  /** The requests, for a person who examines a failure: texts that are made only then. */
+  trail: (() => string)[];
   /** More connections, for concurrent requests. */
   clients: readonly Client[];
 };

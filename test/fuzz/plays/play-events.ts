@@ -53,7 +53,7 @@ export async function stream(stage: Stage, person: Person): Promise<void> {
   const place = person.feed;
   if (!place) return;
   const due = mustFollow(stage, person, place);
-  stage.world.trail.push(`(a stream of events of ${person.name} from ${place.cursor})`);
+  stage.world.trail.push(() => `(a stream of events of ${person.name} from ${place.cursor})`);
   const follower = await follow(stage.ground.service, person.token, place.cursor);
   try {
     const names: string[] = [];

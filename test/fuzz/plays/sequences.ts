@@ -104,7 +104,8 @@ async function changeShare(stage: Stage, { kind, ...sides }: Extract<Command, Si
   if (owner === viewer) return;
   const { store, now } = stage.ground;
   stage.world.trail.push(
-    `plant-store share ${kind === 'share' ? 'add' : 'remove'} --owner ${owner.name} --viewer ${viewer.name}`,
+    () =>
+      `plant-store share ${kind === 'share' ? 'add' : 'remove'} --owner ${owner.name} --viewer ${viewer.name}`,
   );
   const names = { owner: owner.name, viewer: viewer.name };
   const before = viewer.sharing.has(owner);
