@@ -15,8 +15,8 @@ export type StoreKind = 'sqlite' | 'postgres';
 /** Keeps what stores of this kind need between runs, such as a server, until it is released. */
 export async function keepReal(kind: StoreKind): Promise<() => Promise<void>> {
   if (kind === 'sqlite') return async () => {};
-  const { makeDatabase } = await import('../../../testkit/stores/postgres.ts');
-  return (await makeDatabase()).drop;
+  const { useServer } = await import('../../../testkit/stores/postgres.ts');
+  return (await useServer()).leave;
 }
 
 export function openReal(kind: StoreKind): Promise<RealStore & { close(): Promise<void> }> {
@@ -53,8 +53,8 @@ async function openFile() {
 /** Leases use the server's clock, which does not stop, so they are written before each record. */
 async function openServer(): Promise<RealStore & { close(): Promise<void> }> {
   // Its libraries listen for signals and the exit, also when nobody needs a server.
-  const { makeDatabase, openStoreIn } = await import('../../../testkit/stores/postgres.ts');
-  const database = await makeDatabase();
+  const { makeStoreDatabase, openStoreIn } = await import('../../../testkit/stores/postgres.ts');
+  const database = await makeStoreDatabase();
   const store = await openStoreIn(database.url);
   const lanes = openDatabase({
     url: parseDatabaseUrl(database.url),

@@ -15,8 +15,7 @@ import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import {
   administer,
   fencesOf,
-  makeDatabase,
-  makePartitions,
+  makeStoreDatabase,
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
 
@@ -59,8 +58,7 @@ before(async () => {
     this.on('notice', ({ message }) => hear(message ?? ''));
     return Reflect.apply(connect, this, args);
   });
-  database = await makeDatabase();
-  await makePartitions(database.url, PARTITIONS);
+  database = await makeStoreDatabase(PARTITIONS);
   const settings = {
     session_preload_libraries: 'auto_explain',
     'auto_explain.log_min_duration': '0',

@@ -7,7 +7,7 @@ import { LOCKS } from '../../../src/store/postgres/engine/locks.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type HousekeeperParts, startHousekeeper } from '../../../src/webhooks/housekeeper.ts';
 import { AT, type Given, given } from '../../../testkit/stores/given.ts';
-import { makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import { makeStoreDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
 /** Many slices without a pause would be done by then. */
 const LOOKED_AT_MS = 100;
@@ -19,7 +19,7 @@ describe('chores that must wait', () => {
   let session: pg.Client;
 
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     store = await openStoreIn(database.url);
     replica = given(store);
     session = new pg.Client({ connectionString: database.url });

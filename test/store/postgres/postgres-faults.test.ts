@@ -20,7 +20,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { type Given, given } from '../../../testkit/stores/given.ts';
 import {
   administer,
-  makeDatabase,
+  makeStoreDatabase,
   openStoreIn,
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
@@ -41,7 +41,7 @@ describe('past failures on PostgreSQL', () => {
   const opened: Store[] = [];
 
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     replica = given(await open());
     session = new pg.Client({ connectionString: database.url });
     await session.connect();

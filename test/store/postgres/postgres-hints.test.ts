@@ -10,7 +10,7 @@ import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type Given, given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
-import { makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import { makeStoreDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
 const PATIENCE_MS = 5_000;
 /** Identifies the connections on which replicas listen. */
@@ -25,7 +25,7 @@ describe('hints', () => {
   const opened: Pick<Store, 'close'>[] = [];
 
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     teller = given(await open({ pooled: true }));
     session = new pg.Client({ connectionString: database.url });
     await session.connect();

@@ -5,7 +5,12 @@ import type { Lanes } from '../../../src/store/lane-threads.ts';
 import type { PostgresStore } from '../../../src/store/postgres/store.ts';
 import { type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
-import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import {
+  fencesOf,
+  makeStoreDatabase,
+  openStoreIn,
+  type TestDatabase,
+} from '../../../testkit/stores/postgres.ts';
 
 /** What deliveries leave in their table's indexes before it is vacuumed. */
 
@@ -20,7 +25,7 @@ describe('the indexes of deliveries', () => {
   let lanes: Lanes;
   let ready: Given;
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     store = await openStoreIn(database.url);
     lanes = await lanesOf(store);
     ready = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });

@@ -14,9 +14,10 @@ import { type Due, type Given, given, outcomeOf } from '../../../testkit/stores/
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import {
   administer,
-  makeDatabase,
+  makeStoreDatabase,
   openStoreIn,
   type TestDatabase,
+  useServer,
 } from '../../../testkit/stores/postgres.ts';
 
 const PATIENCE_MS = 20_000;
@@ -30,18 +31,18 @@ type Replica = Given & {
 };
 
 describe('lanes of several replicas', () => {
-  /** Keeps the server between tests. */
-  let anchor: TestDatabase;
+  /** Kept between tests. */
+  let server: Awaited<ReturnType<typeof useServer>>;
   let database: TestDatabase;
   const opened: PostgresStore[] = [];
   const stopping: (() => Promise<void>)[] = [];
 
   before(async () => {
-    anchor = await makeDatabase();
+    server = await useServer();
   });
-  after(() => anchor.drop());
+  after(() => server.leave());
   beforeEach(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
   });
   afterEach(async () => {
     await Promise.all(stopping.splice(0).map((stop) => stop()));

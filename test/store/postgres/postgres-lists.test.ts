@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import pg from 'pg';
 import type { PostgresStore } from '../../../src/store/postgres/store.ts';
-import { makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import { makeStoreDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
 /** A page of a list reads few rows on PostgreSQL, however many the store has. */
 
@@ -15,7 +15,7 @@ describe('pages of lists on PostgreSQL', () => {
   let store: PostgresStore;
   let client: pg.Client;
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     store = await openStoreIn(database.url);
     client = new pg.Client({ connectionString: database.url });
     await client.connect();

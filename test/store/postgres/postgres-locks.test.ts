@@ -19,7 +19,7 @@ import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import {
   administer,
   fencesOf,
-  makeDatabase,
+  makeStoreDatabase,
   openStoreIn,
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
@@ -38,7 +38,7 @@ describe('writes of several replicas at once', () => {
   const opened: Pick<Store, 'close'>[] = [];
 
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     const { pathname } = new URL(database.url);
     await administer(database.url, `ALTER DATABASE ${pathname.slice(1)} SET deadlock_timeout = '1min'`);
     const store = await open();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { type TestContext, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
@@ -9,7 +9,7 @@ import { silentLog } from '../../../src/runtime.ts';
 import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
 import { migrate } from '../../../src/store/postgres/engine/migrate.ts';
 import { given } from '../../../testkit/stores/given.ts';
-import { administer, makeDatabase, makePartitions, openStoreIn } from '../../../testkit/stores/postgres.ts';
+import { administer, makeStoreDatabase, openStoreIn, useServer } from '../../../testkit/stores/postgres.ts';
 
 const WITH_NAMES_OF_DELETED = `ALTER TABLE users DROP CONSTRAINT users_named;
   UPDATE users SET name = ' ' || id WHERE name IS NULL;
@@ -24,10 +24,16 @@ const LATER = [
   '0012_trigger_beside_counters.sql',
 ];
 
+/** Kept between tests. */
+let server: Awaited<ReturnType<typeof useServer>>;
+before(async () => {
+  server = await useServer();
+});
+after(() => server.leave());
+
 /** A store of the first version. */
 async function firstVersion() {
-  const database = await makeDatabase();
-  await makePartitions(database.url, 2);
+  const database = await makeStoreDatabase(2);
   await administer(
     database.url,
     `DROP TABLE assigned_ids, ids_without_counter, cursor_key, lanes, replicas;
@@ -135,7 +141,7 @@ test('counters begin above every id that a plant has or had, except those above 
 });
 
 test('an id that a replica of the previous version assigned, and a client deleted, is not assigned again', async (t) => {
-  const { url, drop } = await makeDatabase();
+  const { url, drop } = await makeStoreDatabase();
   t.after(drop);
   const store = await openStoreIn(url);
   t.after(() => store.close());
@@ -161,7 +167,7 @@ test('an id that a replica of the previous version assigned, and a client delete
 });
 
 test('a replica of the previous version does not wait for a counter that another one advances', async (t) => {
-  const { url, drop } = await makeDatabase();
+  const { url, drop } = await makeStoreDatabase();
   const store = await openStoreIn(url);
   const other = new pg.Client({ connectionString: url });
   t.after(async () => {
@@ -187,7 +193,7 @@ test('migrating a store with users generates a secret for its cursors', async (t
 });
 
 test('a replica of the previous version adds plants after the migration with its old rights', async (t) => {
-  const { url, drop } = await makeDatabase();
+  const { url, drop } = await makeStoreDatabase();
   t.after(drop);
   const store = await openStoreIn(url);
   t.after(() => store.close());
@@ -208,9 +214,7 @@ test('a replica of the previous version adds plants after the migration with its
 
 /** A store of the version without indexes of waiting deliveries, with deliveries of several users. */
 async function withoutPendingIndexes(t: TestContext, partitions?: number) {
-  const { url, drop } = await makeDatabase();
-  if (partitions === undefined) await (await openStoreIn(url)).close();
-  else await makePartitions(url, partitions);
+  const { url, drop } = await makeStoreDatabase(partitions);
   await administer(
     url,
     `DROP INDEX deliveries_asked, deliveries_pending, deliveries_undelivered;
@@ -268,9 +272,8 @@ for (const partitions of [undefined, 2]) {
   const kind = partitions === undefined ? 'a large table' : 'large partitions';
   test(`while a migration indexes ${kind}, others write`, async (t) => {
     const { url, database, connect } = await withoutPendingIndexes(t, partitions);
-    const fresh = await makeDatabase();
+    const fresh = await makeStoreDatabase(partitions);
     t.after(fresh.drop);
-    await (partitions === undefined ? (await openStoreIn(fresh.url)).close() : makePartitions(fresh.url, 2));
     const writer = await connect();
     await writer.query('BEGIN');
     await writer.query(ADD_DELIVERIES);
@@ -314,7 +317,7 @@ test('programs that migrate at the same time build an index once', async (t) => 
 });
 
 test('users deleted by an earlier version lose their placeholder names, even while its replicas run', async (t) => {
-  const { url, drop } = await makeDatabase();
+  const { url, drop } = await makeStoreDatabase();
   t.after(drop);
   const before = await openStoreIn(url);
   const { user } = given(before);
@@ -344,7 +347,7 @@ test('users deleted by an earlier version lose their placeholder names, even whi
 });
 
 test('plants of the previous version and of its remaining replicas are found by name after chores have folded them', async (t) => {
-  const { url, drop } = await makeDatabase();
+  const { url, drop } = await makeStoreDatabase();
   t.after(drop);
   const before = await openStoreIn(url);
   const { id: owner } = await given(before).user();

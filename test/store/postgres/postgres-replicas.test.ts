@@ -7,7 +7,12 @@ import type { Lanes } from '../../../src/store/lane-threads.ts';
 import { FEED_TX } from '../../../src/store/postgres/deliveries/events.ts';
 import { AT, type Given, given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
-import { fencesOf, makeDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import {
+  fencesOf,
+  makeStoreDatabase,
+  openStoreIn,
+  type TestDatabase,
+} from '../../../testkit/stores/postgres.ts';
 
 const PATIENCE_MS = 20_000;
 
@@ -19,7 +24,7 @@ describe('two replicas on one database', () => {
   let lanes: Lanes;
 
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     one = given(await open());
     const store = await open();
     lanes = await lanesOf(store);

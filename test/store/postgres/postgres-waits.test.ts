@@ -7,7 +7,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { AT, type Given, given } from '../../../testkit/stores/given.ts';
 import {
   administer,
-  makeDatabase,
+  makeStoreDatabase,
   openStoreIn,
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
@@ -27,7 +27,7 @@ describe('a write that the database holds up', () => {
   let session: pg.Client;
 
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     store = await openStoreIn(database.url);
     replica = given(store);
     session = new pg.Client({ connectionString: database.url });
@@ -155,7 +155,7 @@ describe('news of events held up by another transaction', () => {
   let session: pg.Client;
 
   before(async () => {
-    database = await makeDatabase();
+    database = await makeStoreDatabase();
     for (let n = 0; n < 2; n++) replicas.push(await openStoreIn(database.url));
     session = new pg.Client({ connectionString: database.url });
     await session.connect();
