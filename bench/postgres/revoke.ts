@@ -95,14 +95,14 @@ async function lastTaken(url: string, token: string, signal: AbortSignal): Promi
 /** Keeps ending all listening connections while the work runs. */
 async function withoutEars<T>(server: PostgresServer, work: () => Promise<T>): Promise<T> {
   let isOver = false;
-  const cutting = (async () => {
+  const cutting = server.session(async (query) => {
     while (!isOver) {
-      await server.query(
+      await query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store hints'`,
       );
       await sleep(CUT_EVERY_MS);
     }
-  })();
+  });
   try {
     return await work();
   } finally {

@@ -29,21 +29,23 @@ const PENDING = `SELECT count(*) AS pending FROM deliveries WHERE state = 'pendi
 const LOOK_MS = 50;
 
 /** Milliseconds until some webhooks' deliveries that are pending now are delivered; Infinity after `patienceMs`. */
-export async function untilDelivered(
+export function untilDelivered(
   server: PostgresServer,
   webhooks: readonly string[],
   patienceMs: number,
 ): Promise<number> {
   const start = performance.now();
   const these = `webhook IN (${webhooks.map((id) => `'${id}'`).join()})`;
-  // Event ids increase over time.
-  const [newest] = await server.query(`SELECT max(event) AS event FROM deliveries WHERE ${these}`);
-  while (performance.now() - start < patienceMs) {
-    const [row] = await server.query(`${PENDING} AND ${these} AND event <= '${newest?.event}'`);
-    if (Number(row?.pending) === 0) return performance.now() - start;
-    await sleep(LOOK_MS);
-  }
-  return Number.POSITIVE_INFINITY;
+  return server.session(async (query) => {
+    // Event ids increase over time.
+    const [newest] = await query(`SELECT max(event) AS event FROM deliveries WHERE ${these}`);
+    while (performance.now() - start < patienceMs) {
+      const [row] = await query(`${PENDING} AND ${these} AND event <= '${newest?.event}'`);
+      if (Number(row?.pending) === 0) return performance.now() - start;
+      await sleep(LOOK_MS);
+    }
+    return Number.POSITIVE_INFINITY;
+  });
 }
 
 /** How many events the receivers accepted, counted once per receiver. */

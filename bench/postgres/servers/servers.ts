@@ -22,10 +22,14 @@ export type PostgresServer = {
   /** Stops all of its processes: connections stay open, but nothing answers. Only `kill` ends it. */
   freeze(): void;
   query(sql: string, database?: string): Promise<Record<string, unknown>[]>;
+  /** The same for many statements: over one connection, which a stop of the server ends. */
+  session<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** Replaces this stopped server's data folder, so that it becomes a standby of the primary. */
   followFrom(primary: PostgresServer & { folder: string }): void;
   folder: string;
 };
+
+export type Query = (sql: string) => Promise<Record<string, unknown>[]>;
 
 export type Settings = Readonly<Record<string, string>>;
 
@@ -83,6 +87,7 @@ async function serverIn(folder: string): Promise<PostgresServer> {
       if (running) signalAll(running, 'SIGSTOP');
     },
     query: (sql, database) => queryOnce(url(database), sql),
+    session: (work) => withSession(url(), work),
     followFrom(primary) {
       execFileSync('rm', ['-rf', folder]);
       cpSync(primary.folder, folder, { recursive: true, preserveTimestamps: true });
@@ -148,12 +153,16 @@ async function untilConnected(url: string, running: Running): Promise<void> {
 }
 
 /** Runs one statement over its own connection. */
-export async function queryOnce(url: string, sql: string): Promise<Record<string, unknown>[]> {
+export function queryOnce(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  return withSession(url, (query) => query(sql));
+}
+
+async function withSession<T>(url: string, work: (query: Query) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on('error', () => {});
   await client.connect();
   try {
-    return (await client.query(sql)).rows;
+    return await work(async (sql) => (await client.query(sql)).rows);
   } finally {
     await client.end();
   }
