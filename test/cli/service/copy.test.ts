@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import pg from 'pg';
 import { storePath } from '../../../src/config/config.ts';
+import { database } from '../../../src/limits.ts';
 import {
   launch,
   outcomeOf,
@@ -14,9 +16,11 @@ import {
 import { failureOf } from '../../../testkit/processes/remote.ts';
 import { AT, given, outcomeOf as outcomeOfDelivery } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
-import { administer, makeDatabase } from '../../../testkit/stores/postgres.ts';
+import { administer, makeDatabase, openStoreIn } from '../../../testkit/stores/postgres.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
 import { fillStore, openDatabaseStore, openEmbedded, viewOf } from './copied-store.ts';
+
+const { copyRows } = database;
 
 /** The URL of an empty database that ends with the test. */
 async function emptyDatabase(t: TestContext): Promise<string> {
@@ -24,6 +28,64 @@ async function emptyDatabase(t: TestContext): Promise<string> {
   t.after(() => database.drop());
   return database.url;
 }
+
+/** The URL of a database with an empty store. */
+async function migratedDatabase(t: TestContext): Promise<string> {
+  const url = await emptyDatabase(t);
+  await (await openStoreIn(url)).close();
+  return url;
+}
+
+/** What keeps a copy into the database waiting at a certain moment. */
+type Hold = {
+  /** Ends the copy's connections, and what it did not commit. */
+  cut(): Promise<void>;
+  /** Lets the copy continue. */
+  release(): Promise<void>;
+};
+
+/**
+ * A database with an empty store, where a copy waits at the locks of this statement: killing or looking at it then needs
+ * neither luck nor many rows.
+ */
+async function heldDatabase(t: TestContext, sql: string): Promise<{ url: string; held: Hold }> {
+  const url = await migratedDatabase(t);
+  return { url, held: await hold(t, url, sql) };
+}
+
+async function hold(t: TestContext, url: string, sql: string): Promise<Hold> {
+  const client = new pg.Client({ connectionString: url });
+  // The end of the test drops the database.
+  client.on('error', () => {});
+  t.after(() => client.end());
+  await client.connect();
+  // Without foreign keys: what is held refers to rows to be copied.
+  await client.query(`SET session_replication_role = replica; BEGIN; ${sql}`);
+  return {
+    async cut() {
+      await client.query(
+        `SELECT pg_terminate_backend(pid, 60000)
+         FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      );
+    },
+    async release() {
+      await client.query('ROLLBACK');
+      await client.end();
+    },
+  };
+}
+
+/** A copy needs two transactions for these plants, and two for their events. */
+const PLANTS = copyRows + 1_000;
+/** The first row of the second transaction. */
+const SECOND = copyRows + 1;
+/** A copy says that it copies a table once the first rows are committed, and waits before the next ones. */
+const HOLD_PLANTS = `INSERT INTO plants (owner, id, name, created_at) VALUES (1, ${SECOND}, 'held', 0)`;
+const HOLD_EVENTS = `INSERT INTO events (owner, id, tx, type, plant, name, created_at)
+  VALUES (1, '${eventOf(SECOND)}', 0, 'plant.created', ${SECOND}, 'held', 0)`;
+/** A copy waits before it reads the plants back. */
+const HOLD_COMPARISON = 'LOCK TABLE plants IN SHARE UPDATE EXCLUSIVE MODE';
 
 function copyFrom(folder: string, url: string, ...more: string[]) {
   return run(['copy', '--from', `sqlite:${folder}`, ...more], { DATABASE_URL: url });
@@ -116,28 +178,34 @@ test('waiting deliveries of a copied store are sent with its secrets', async (t)
 });
 
 test('a killed copy resumes, and no service starts in between', async (t) => {
-  const url = await emptyDatabase(t);
+  const url = await migratedDatabase(t);
   await withStoreFolder(async (folder) => {
-    const count = 60_000;
-    addPlants(folder, count);
-    for (const moment of ['Copying plants', 'Copying events', 'Comparing plants']) {
+    addPlants(folder, PLANTS);
+    for (const [moment, sql] of [
+      ['Copying plants', HOLD_PLANTS],
+      ['Copying events', HOLD_EVENTS],
+      ['Comparing plants', HOLD_COMPARISON],
+    ] as const) {
+      const held = await hold(t, url, sql);
       const child = launch(['copy', '--from', `sqlite:${folder}`], { DATABASE_URL: url });
       const ended = outcomeOf(child);
       await untilSaid(child.stderr, moment, ended);
       child.kill('SIGKILL');
       assert.equal((await ended).signal, 'SIGKILL');
+      await held.cut();
+      await held.release();
 
       if (moment === 'Copying plants') {
         const { rows } = await administer(url, `SELECT copied FROM copy_progress WHERE name = 'plants'`);
-        assert.ok(rows[0].copied > 0 && rows[0].copied < count, `${rows[0].copied} were copied`);
+        assert.ok(rows[0].copied > 0 && rows[0].copied < PLANTS, `${rows[0].copied} were copied`);
         await assert.rejects(serve(folder, { DATABASE_URL: url }), /plant-store copy again to resume/);
       }
     }
     const { code, stdout, stderr } = await copyFrom(folder, url, '--json');
     assert.equal(code, 0, stderr);
-    assert.equal(rowsIn(stdout).get('plants'), count);
+    assert.equal(rowsIn(stdout).get('plants'), PLANTS);
     const { rows } = await administer(url, 'SELECT count(*)::int AS plants FROM plants');
-    assert.equal(rows[0].plants, count);
+    assert.equal(rows[0].plants, PLANTS);
 
     const service = await serve(folder, { DATABASE_URL: url });
     assert.equal((await service.stop()).code, 0);
@@ -145,18 +213,14 @@ test('a killed copy resumes, and no service starts in between', async (t) => {
 });
 
 test('a copy whose connection breaks says why, and how to resume', async (t) => {
-  const url = await emptyDatabase(t);
+  const { url, held } = await heldDatabase(t, HOLD_PLANTS);
   await withStoreFolder(async (folder) => {
-    addPlants(folder, 60_000);
+    addPlants(folder, PLANTS);
     const child = launch(['copy', '--from', `sqlite:${folder}`], { DATABASE_URL: url });
     const ended = outcomeOf(child);
     await untilSaid(child.stderr, 'Copying plants', ended);
-    await administer(
-      url,
-      `SELECT pg_terminate_backend(pid)
-       FROM pg_stat_activity
-       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-    );
+    await held.cut();
+    await held.release();
     const { code, stdout, stderr } = await ended;
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /\nerror: The copy was interrupted: .+\. Run the same command to resume it\.\n$/);
@@ -165,21 +229,23 @@ test('a copy whose connection breaks says why, and how to resume', async (t) => 
 });
 
 test('a store changed between two runs of a copy is detected', async (t) => {
-  const url = await emptyDatabase(t);
+  const { url, held } = await heldDatabase(t, HOLD_EVENTS);
   await withStoreFolder(async (folder) => {
-    addPlants(folder, 20_000);
+    addPlants(folder, PLANTS);
     const child = launch(['copy', '--from', `sqlite:${folder}`], { DATABASE_URL: url });
     const ended = outcomeOf(child);
     await untilSaid(child.stderr, 'Copying events', ended);
     child.kill('SIGKILL');
     await ended;
+    await held.cut();
+    await held.release();
     change(folder, `UPDATE plants SET name = 'Oak' WHERE id = 7`);
 
     const { code, stdout, stderr } = await copyFrom(folder, url);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(
       stderr,
-      /error: The copy of plants differs: 20000 rows with checksum .*Recreate the database/,
+      new RegExp(`error: The copy of plants differs: ${PLANTS} rows with checksum .*Recreate the database`),
     );
     await assert.rejects(serve(folder, { DATABASE_URL: url }), /A copy into this database/);
     change(folder, `INSERT INTO plants (owner, id, name, created_at) VALUES (1, -1, 'Ash', 0)`);
@@ -189,14 +255,16 @@ test('a store changed between two runs of a copy is detected', async (t) => {
 });
 
 test('a copy of another store does not resume an interrupted one', async (t) => {
-  const url = await emptyDatabase(t);
+  const { url, held } = await heldDatabase(t, HOLD_PLANTS);
   await withStoreFolder(async (folder) => {
-    addPlants(folder, 20_000);
+    addPlants(folder, PLANTS);
     const child = launch(['copy', '--from', `sqlite:${folder}`], { DATABASE_URL: url });
     const ended = outcomeOf(child);
     await untilSaid(child.stderr, 'Copying plants', ended);
     child.kill('SIGKILL');
     await ended;
+    await held.cut();
+    await held.release();
     await withStoreFolder(async (other) => {
       assert.match(failureOf(await copyFrom(other, url)), /an unfinished copy of another store/);
     });
@@ -204,9 +272,8 @@ test('a copy of another store does not resume an interrupted one', async (t) => 
 });
 
 test('a database with users is refused as the target', async (t) => {
-  const url = await emptyDatabase(t);
+  const url = await migratedDatabase(t);
   await withStoreFolder(async (folder) => {
-    assert.equal((await run(['migrate'], { DATABASE_URL: url })).code, 0);
     assert.equal((await run(['user', 'create', 'ann'], { DATABASE_URL: url })).code, 0);
     assert.match(failureOf(await copyFrom(folder, url)), /The database already has a store with users/);
     assert.match((await run(['user', 'list'], { DATABASE_URL: url })).stdout, /^ann /m);
@@ -227,15 +294,16 @@ test('a store with a running server is not copied', async (t) => {
 });
 
 test('no verb changes a store while it is copied', async (t) => {
-  const url = await emptyDatabase(t);
+  const { url, held } = await heldDatabase(t, HOLD_PLANTS);
   await withStoreFolder(async (folder) => {
-    addPlants(folder, 60_000);
+    addPlants(folder, PLANTS);
     const child = launch(['copy', '--from', `sqlite:${folder}`], { DATABASE_URL: url });
     const ended = outcomeOf(child);
     await untilSaid(child.stderr, 'Copying plants', ended);
     const writer = new DatabaseSync(storePath(folder));
     assert.throws(() => writer.exec('BEGIN IMMEDIATE'), /locked/);
     writer.close();
+    await held.release();
     assert.equal((await ended).code, 0);
   });
 });
@@ -258,12 +326,12 @@ test('on a terminal a bar shows the progress of the copy', async (t) => {
   if (reason !== undefined) return t.skip(reason);
   const url = await emptyDatabase(t);
   await withStoreFolder(async (folder) => {
-    addPlants(folder, 20_000);
+    addPlants(folder, PLANTS);
     const typing = { env: { DATABASE_URL: url }, at: 'nothing is asked', keys: '' };
     const shown = await onTerminal(['copy', '--from', `sqlite:${folder}`], typing);
     assert.match(shown, /Copying plants +\[#*-+\] +\d+ % \d+s/);
     assert.match(shown, /Comparing events +\[#+-*\] +\d+ % \d+s/);
-    assert.match(shown, /\nplants +20000 +[\da-f]{16} ok\r\n/);
+    assert.match(shown, new RegExp(`\nplants +${PLANTS} +[\\da-f]{16} ok\r\n`));
   });
 });
 
@@ -291,6 +359,11 @@ for (const { name, args, env, code, says } of [
     assert.deepEqual([outcome.code, outcome.stdout], [code, '']);
     assert.match(outcome.stderr, says);
   });
+}
+
+/** The id of a plant's event. */
+function eventOf(plant: number): string {
+  return `evt_${String(plant).padStart(26, '0')}`;
 }
 
 function change(folder: string, sql: string): void {
