@@ -50,45 +50,51 @@ async function takePicture(page: Page, what: string): Promise<void> {
 
 async function assertFits(page: Page, name: string): Promise<void> {
   const width = page.viewportSize()?.width ?? 0;
-  assert.ok((await widthOf(page)) <= width, `${name} is ${await widthOf(page)} wide at ${width}`);
-  for (const dialog of await page.getByRole('dialog').all()) {
-    const isTooWide = await dialog.evaluate(
-      ({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) =>
-        scrollWidth > clientWidth,
-    );
-    assert.ok(!isTooWide, `${name}: something is cut off at the side of the dialog at ${width}`);
-  }
-  assert.deepEqual(await page.evaluate(SPLIT_WORDS), [], `${name} splits words at ${width}`);
-  assert.deepEqual(await page.evaluate(COVERED_CELLS), [], `${name} has text over another cell at ${width}`);
+  // The answer is of the script below.
+  const found = (await page.evaluate(MEASURES)) as Measures;
+  assert.ok(found.width <= width, `${name} is ${found.width} wide at ${width}`);
+  assert.equal(found.cutOff, 0, `${name}: something is cut off at the side of the dialog at ${width}`);
+  assert.deepEqual(found.splitWords, [], `${name} splits words at ${width}`);
+  assert.deepEqual(found.coveredCells, [], `${name} has text over another cell at ${width}`);
 }
 
-/** Script for the page: the texts of tables that are wider than their cell. */
-const COVERED_CELLS = `[...document.querySelectorAll('table.table :is(th, td):not(:has(.hidden))')].flatMap((cell) => {
-  const range = document.createRange();
-  range.selectNodeContents(cell);
-  const { right } = cell.getBoundingClientRect();
-  return [...range.getClientRects()].some((part) => part.right > right + 1) ? [cell.textContent] : [];
-})`;
+type Measures = {
+  width: number;
+  /** How many dialogs are too narrow for their content. */
+  cutOff: number;
+  /** The words of tables that stand on two lines. Longer ones may have to. */
+  splitWords: string[];
+  /** The texts of tables that are wider than their cell. */
+  coveredCells: string[];
+};
 
-/** Script for the page: the words of tables that stand on two lines. Longer ones may have to. */
-const SPLIT_WORDS = `[...document.querySelectorAll('table.table :is(th, td)')].flatMap((cell) => {
-  const split = [];
-  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const { currentNode: node } = texts;
-    for (const { 0: word, index } of node.data.matchAll(/(?<!\\S)[\\p{L}\\p{N}]{1,14}(?!\\S)/gu)) {
-      const range = document.createRange();
-      range.setStart(node, index);
-      range.setEnd(node, index + word.length);
-      if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) split.push(word);
+/** Script for the page. One call for all measures: each call costs as much as a measure. */
+const MEASURES = `({
+  width: document.documentElement.scrollWidth,
+  cutOff: [...document.querySelectorAll('dialog, [role=dialog]')].filter(
+    ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth,
+  ).length,
+  splitWords: [...document.querySelectorAll('table.table :is(th, td)')].flatMap((cell) => {
+    const split = [];
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const { currentNode: node } = texts;
+      for (const { 0: word, index } of node.data.matchAll(/(?<!\\S)[\\p{L}\\p{N}]{1,14}(?!\\S)/gu)) {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + word.length);
+        if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) split.push(word);
+      }
     }
-  }
-  return split;
+    return split;
+  }),
+  coveredCells: [...document.querySelectorAll('table.table :is(th, td):not(:has(.hidden))')].flatMap((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const { right } = cell.getBoundingClientRect();
+    return [...range.getClientRects()].some((part) => part.right > right + 1) ? [cell.textContent] : [];
+  }),
 })`;
-
-function widthOf(page: Page): Promise<number> {
-  return page.locator('html').evaluate(({ scrollWidth }: { scrollWidth: number }) => scrollWidth);
-}
 
 /** Dark mode differs only in colors. */
 async function violations(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
