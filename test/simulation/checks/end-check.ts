@@ -8,7 +8,9 @@ export function checkEnd({ rows, witness, scenario }: Ground, replicas: readonly
   const sendsOf = new Map<string, Send[]>();
   for (const send of witness.sends()) {
     const key = `${send.webhook} ${send.event} ${send.made}`;
-    sendsOf.set(key, [...(sendsOf.get(key) ?? []), send]);
+    const before = sendsOf.get(key);
+    if (before) before.push(send);
+    else sendsOf.set(key, [send]);
   }
   for (const webhook of rows.webhooks.values()) {
     if (webhook.status === 'deleted') continue;

@@ -52,8 +52,9 @@ export function createVirtualTime(start: number, random: Random): VirtualTime {
           held = undefined;
           if (waited) void waited.then(step, reject);
           // After all microtasks, including those that they queue.
-          else queueMicrotask(() => process.nextTick(step));
+          else queueMicrotask(stepNext);
         };
+        const stepNext = () => process.nextTick(step);
         step();
       });
     },
