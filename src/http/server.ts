@@ -41,7 +41,6 @@ import { allDeliveriesRoutes } from './routes/all-deliveries-routes.ts';
 import { deliveriesRoutes } from './routes/deliveries-routes.ts';
 import { eventsRoutes } from './routes/events-routes.ts';
 import { meRoutes } from './routes/me-routes.ts';
-import { openapiDocument } from './routes/openapi.ts';
 import { plantsRoutes } from './routes/plants-routes.ts';
 import { type RouteContext, routeOf } from './routes/route.ts';
 import { tokensRoutes } from './routes/tokens-routes.ts';
@@ -103,7 +102,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   finishAnswersFirst(app.server, options.drain);
   shareConnections(app.server, limits.connections, options.trustProxy);
 
-  const document = openapiDocument(options.publicUrl);
   const admission = admissionOf(options);
   const context: RouteContext = {
     ...options,
@@ -122,7 +120,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   activityRoutes(app, context);
   meRoutes(app, context);
   tokensRoutes(app, context);
-  pagesRoutes(app, basePath, document);
+  pagesRoutes(app, basePath, options.publicUrl);
   await serveSites(app, basePath);
   return app;
 }

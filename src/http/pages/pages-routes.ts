@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { retryLater } from '../../errors.ts';
+import { openapiDocument } from '../routes/openapi.ts';
 import { answerJson } from '../routes/route.ts';
 
 /**
@@ -19,8 +20,12 @@ export function healthRoutes(app: FastifyInstance, checkStore: () => void): void
 }
 
 /** The other paths that need no token: the redirect to the console, and the OpenAPI document. */
-export function pagesRoutes(app: FastifyInstance, basePath: string, document: object): void {
+export function pagesRoutes(app: FastifyInstance, basePath: string, publicUrl: string | undefined): void {
   app.get('/', (_request, reply) => reply.redirect(`${basePath}/console`));
-  const text = JSON.stringify(document);
-  app.get('/openapi.json', (_request, reply) => answerJson(reply).send(text));
+  let document: string | undefined;
+  app.get('/openapi.json', (_request, reply) => {
+    // Not at every start, of which it takes a twentieth.
+    document ??= JSON.stringify(openapiDocument(publicUrl));
+    return answerJson(reply).send(document);
+  });
 }
