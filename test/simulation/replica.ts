@@ -226,13 +226,9 @@ function storeOf(
     async read(request) {
       witness.reads(name, request);
       const contents = await call(() => lanes.read(request), { isRead: true });
-      witness.note(name, 'has read', () => {
-        const { settings, asked, due, nextDue } = contents;
-        const keys = [asked, due].map((all) =>
-          all.map(({ event, generation }) => `${event.id} ${generation}`),
-        );
-        return { webhook: request.webhook, settings, keys, nextDue };
-      });
+      const { settings, asked, due, nextDue } = contents;
+      const keys = [asked, due].map((all) => all.map(({ event, generation }) => `${event.id} ${generation}`));
+      witness.note(name, 'has read', { webhook: request.webhook, settings, keys, nextDue });
       return contents;
     },
     async record(outcomes: readonly Outcome[]) {

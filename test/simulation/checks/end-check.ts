@@ -8,9 +8,7 @@ export function checkEnd({ rows, witness, scenario }: Ground, replicas: readonly
   const sendsOf = new Map<string, Send[]>();
   for (const send of witness.sends()) {
     const key = `${send.webhook} ${send.event} ${send.made}`;
-    const before = sendsOf.get(key);
-    if (before) before.push(send);
-    else sendsOf.set(key, [send]);
+    sendsOf.set(key, [...(sendsOf.get(key) ?? []), send]);
   }
   for (const webhook of rows.webhooks.values()) {
     if (webhook.status === 'deleted') continue;

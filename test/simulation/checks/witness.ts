@@ -32,8 +32,7 @@ export type Witness = {
   unclean(webhook: string): void;
   uncleanCount(webhook: string): number;
   ended(process: string): void;
-  /** For the trace: `of` is called only if there is one. */
-  note(process: string, what: string, of: () => object): void;
+  note(process: string, what: string, of: object): void;
   sends(): readonly Send[];
   underWay(): ReadonlySet<Send>;
   fail(what: string): void;
@@ -57,8 +56,8 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
 
   const timed = (what: string) => `${((rows.now() - scenario.start) / 1000).toFixed(3)} s: ${what}`;
 
-  function note(process: string, what: string, of: () => object): void {
-    trace?.(timed(`${process} ${what} ${JSON.stringify(of())}`));
+  function note(process: string, what: string, of: object): void {
+    trace?.(timed(`${process} ${what} ${JSON.stringify(of)}`));
   }
 
   function fail(what: string): void {
@@ -95,29 +94,21 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   function checkDuplicate(send: Send): void {
     const { process, webhook, event, made, generation } = send;
     const key = `${webhook} ${event} ${made} ${generation}`;
-    const before = byKey.get(key);
-    if (!before) {
-      byKey.set(key, [send]);
-      return;
-    }
+    const before = byKey.get(key) ?? [];
+    byKey.set(key, [...before, send]);
     for (const one of before) {
       const isExcused = one.state === 'not made' || one.state === 'gone' || isUncleanSince(webhook, one.at);
       if (!isExcused) fail(`${process} sent ${key} again, ${one.state} since ${one.at - scenario.start}`);
     }
-    before.push(send);
   }
 
   function checkPlaces({ process, webhook }: Send): void {
-    let [inAll, ofLane, since] = [0, 0, Number.POSITIVE_INFINITY];
-    for (const one of underWay) {
-      if (one.process === process) inAll++;
-      if (one.webhook !== webhook) continue;
-      ofLane++;
-      since = Math.min(since, one.at);
-    }
-    if (inAll > rules.inAll + 1) fail(`${process} has ${inAll} requests under way`);
-    if (ofLane > rules.concurrency + 1 && !isUncleanSince(webhook, since)) {
-      fail(`${webhook} has ${ofLane} requests under way`);
+    const inAll = [...underWay].filter((one) => one.process === process);
+    if (inAll.length > rules.inAll + 1) fail(`${process} has ${inAll.length} requests under way`);
+    const ofLane = [...underWay].filter((one) => one.webhook === webhook);
+    const since = Math.min(...ofLane.map(({ at }) => at));
+    if (ofLane.length > rules.concurrency + 1 && !isUncleanSince(webhook, since)) {
+      fail(`${webhook} has ${ofLane.length} requests under way`);
     }
   }
 
@@ -167,7 +158,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
         endedAt: undefined,
       };
       sends.push(send);
-      note(process, 'sends', () => ({ ...send, settings: { ...settings, event: undefined } }));
+      note(process, 'sends', { ...send, settings: { ...settings, event: undefined } });
       underWay.add(send);
       checkKnowledge(send, stamp);
       checkDuplicate(send);
@@ -178,7 +169,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
 
     reads(process, request) {
       clocks.shown(request.now);
-      note(process, 'reads', () => request);
+      note(process, 'reads', request);
     },
 
     answered(send, attempt) {
@@ -186,19 +177,21 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
       Object.assign(send, { state: 'answered', attempt, endedAt: rows.now() });
       const { process, webhook, event, generation } = send;
       byAttempt.set(`${process} ${webhook} ${event} ${generation} ${attempt.at}`, send);
-      note(process, 'was answered', () => ({ webhook, event, generation, attempt }));
+      note(process, 'was answered', { webhook, event, generation, attempt });
       habits.answered(send, attempt, failureOf(attempt) !== undefined);
     },
 
     notMade(send) {
       underWay.delete(send);
       send.state = 'not made';
-      note(send.process, 'did not send', () => ({ webhook: send.webhook, event: send.event }));
+      note(send.process, 'did not send', { webhook: send.webhook, event: send.event });
       habits.notMade(send);
     },
 
     recorded(process, outcomes, results) {
-      note(process, 'recorded', () =>
+      note(
+        process,
+        'recorded',
         outcomes.map(({ webhook, event, generation, next, laneState }, index) => ({
           webhook,
           event,
@@ -215,7 +208,7 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
 
     learned(process, webhook, version) {
       versions.set(`${process} ${webhook}`, version);
-      note(process, 'learned', () => ({ webhook, version }));
+      note(process, 'learned', { webhook, version });
     },
 
     heardAsk(process, webhook, at) {
@@ -224,23 +217,23 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
 
     left(process, webhook) {
       leaving.add(`${process} ${webhook}`);
-      note(process, 'is to hand over', () => ({ webhook }));
+      note(process, 'is to hand over', { webhook });
     },
 
     taken(process, lane) {
       leaving.delete(`${process} ${lane.webhook}`);
       habits.forget(process, lane.webhook);
-      note(process, 'took', () => lane);
+      note(process, 'took', lane);
     },
 
     unclean(webhook) {
       uncleanAt.set(webhook, rows.now());
       uncleanCounts.set(webhook, (uncleanCounts.get(webhook) ?? 0) + 1);
-      note(webhook, 'is unclean', () => ({}));
+      note(webhook, 'is unclean', {});
     },
 
     ended(process) {
-      note(process, 'ended', () => ({}));
+      note(process, 'ended', {});
       for (const send of sends) {
         if (send.process !== process || send.state === 'recorded' || send.state === 'not made') continue;
         send.state = 'gone';

@@ -51,10 +51,8 @@ export function createMemoryLanes(rows: Rows): MemoryLanes {
   return {
     findWork(after = '', limit, isMeant) {
       const work: Work[] = [];
-      const searched = [...rows.webhooks.values()].filter(
-        ({ id, status }) => id > after && status === 'enabled' && pendingOf(rows, id).size > 0 && isMeant(id),
-      );
-      for (const { id } of searched.sort(byId)) {
+      for (const { id, status } of [...rows.webhooks.values()].sort(byId)) {
+        if (id <= after || status !== 'enabled' || !isMeant(id)) continue;
         const pending = visiblePending(rows, id);
         if (pending.length === 0) continue;
         const due = Math.min(...pending.map((row) => row.due));
@@ -90,24 +88,21 @@ function read(rows: Rows, { webhook: id, now, after, limit, askedLimit }: LaneRe
   if (webhook?.status !== 'enabled') {
     return { settings: undefined, asked: [], due: [], nextDue: undefined };
   }
-  const pending = visiblePending(rows, id);
+  const pending = visiblePending(rows, id).sort(byPosition);
+  const due = pending.filter((row) => row.due <= now);
   const behind = (row: DeliveryRow) =>
     after === undefined || row.due > after.due || (row.due === after.due && row.event.id > after.event);
-  let nextDue: number | undefined;
-  for (const { due } of pending) if (due > now) nextDue = Math.min(due, nextDue ?? due);
   return {
     settings: settingsOf(rows, webhook),
     asked: pending
       .filter((row) => row.isAsked)
-      .sort(byPosition)
       .slice(0, askedLimit)
       .map((row) => deliveryOf(row, webhook, true)),
-    due: pending
-      .filter((row) => row.due <= now && behind(row))
-      .sort(byPosition)
+    due: due
+      .filter(behind)
       .slice(0, limit)
       .map((row) => deliveryOf(row, webhook, false)),
-    nextDue,
+    nextDue: pending.find((row) => row.due > now)?.due,
   };
 }
 

@@ -52,9 +52,8 @@ export function createVirtualTime(start: number, random: Random): VirtualTime {
           held = undefined;
           if (waited) void waited.then(step, reject);
           // After all microtasks, including those that they queue.
-          else queueMicrotask(stepNext);
+          else queueMicrotask(() => process.nextTick(step));
         };
-        const stepNext = () => process.nextTick(step);
         step();
       });
     },
