@@ -95,7 +95,7 @@ const mutants: readonly Mutant[] = [
     to: 'return nextAttempt(rules.schedule, made + 2, now, rules.random());',
   },
   {
-    breaks: 'a retry does not wait',
+    breaks: 'a retry is forgotten',
     file: `${CORE}/requests.ts`,
     from: 'expectMore(lane, outcome.next.due);',
     to: 'void lane;',

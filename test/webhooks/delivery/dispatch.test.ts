@@ -190,6 +190,21 @@ test('a waiting lane checks whether its webhook was changed, even if no search f
   assert.equal(reads.length, before + 1);
 });
 
+test('a delivery that failed is read again when its retry is due', () => {
+  const { add, advance, end, reads, recorded } = start();
+  add('a', deliveries(1));
+  const [one] = advance();
+  end(one, 500);
+  advance();
+  const next = recorded[0]?.next;
+  assert.ok(next?.state === 'pending');
+  const before = reads.length;
+  advance(next.due - 1);
+  assert.equal(reads.length, before);
+  advance(next.due);
+  assert.equal(reads.length, before + 1);
+});
+
 test('a hundred slow receivers leave slots free for one more', () => {
   const { add, advance } = start();
   for (const name of names(100)) add(name, deliveries(50));
