@@ -1,3 +1,5 @@
+/** The wiring of all parts, which stands nowhere else. That makes it long. */
+
 import { existsSync, mkdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';

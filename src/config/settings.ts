@@ -1,3 +1,5 @@
+/** Every setting: its name, form, default and help. One long file because it is one table. */
+
 import { access, database, delivery } from '../limits.ts';
 import { samplers } from '../tracing/port.ts';
 import { DEFAULT_SCHEDULE, parseDelay, parseSchedule } from '../webhooks/delivery/schedule.ts';

@@ -146,8 +146,8 @@ test('a file that is not a list of plants is refused with a message, and nothing
 test('a stopped import says what was done, and resumes without duplicates', async () => {
   const token = await service.tokenFor('stopper');
   await browser.visit(service, { at: AT, token }, async (page) => {
-    await choose(page, named(1000));
-    const underWay = await importHalfway(page, 'Import 1,000 plants');
+    await choose(page, named(1500));
+    const underWay = await importHalfway(page, 'Import 1,500 plants');
     await page.getByRole('button', { name: 'Stop' }).click();
     await underWay.release();
     const said = (await page.getByText('Stopped.').textContent()) ?? '';
@@ -155,18 +155,18 @@ test('a stopped import says what was done, and resumes without duplicates', asyn
       /Stopped\. ([\d,]+) plants? (?:was|were) added; ([\d,]+) rows were not sent/.exec(said) ?? [];
     const sum = [added, left].map((text) => Number(text?.replace(',', '')));
     assert.equal((await plantsOf(token)).length, sum[0]);
-    assert.equal((sum[0] ?? 0) + (sum[1] ?? 0), 1000);
+    assert.equal((sum[0] ?? 0) + (sum[1] ?? 0), 1500);
     await inspect(page, 'import-stopped');
 
     // A reload forgets the file, but not that its import started.
     await page.reload();
     await signIn(page, token);
-    await choose(page, named(1000));
-    await page.getByRole('button', { name: 'Import 1,000 plants' }).click();
-    await page.getByText('Done. 1,000 plants were added.').waitFor();
+    await choose(page, named(1500));
+    await page.getByRole('button', { name: 'Import 1,500 plants' }).click();
+    await page.getByText('Done. 1,500 plants were added.').waitFor();
   });
   const names = (await plantsOf(token)).map(({ name }) => name);
-  assert.deepEqual([names.length, new Set(names).size], [1000, 1000]);
+  assert.deepEqual([names.length, new Set(names).size], [1500, 1500]);
 });
 
 test('a completely imported file, here with semicolons and capitals, can be imported again', async () => {
@@ -190,8 +190,8 @@ test('an import halts when the token expires, and resumes after signing in again
   const first = await service.tokenFor('interrupted');
   const second = await service.tokenFor('interrupted');
   await browser.visit(service, { at: AT, token: first }, async (page) => {
-    await choose(page, named(100));
-    const underWay = await importHalfway(page, 'Import 100 plants');
+    await choose(page, named(1000));
+    const underWay = await importHalfway(page, 'Import 1,000 plants');
     await page.getByRole('button', { name: 'Stop' }).waitFor();
     await revoke(service, first);
     await underWay.release();
@@ -200,9 +200,9 @@ test('an import halts when the token expires, and resumes after signing in again
     await page.getByText('The import halted').waitFor();
     await inspect(page, 'import-halted');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('Done. 100 plants were added.').waitFor();
+    await page.getByText('Done. 1,000 plants were added.').waitFor();
   });
-  assert.equal((await plantsOf(second)).length, 100);
+  assert.equal((await plantsOf(second)).length, 1000);
 });
 
 test('an import that halts can be continued only once its requests have ended', async () => {
