@@ -63,7 +63,7 @@ export function keptLists<List extends { json: unknown }>(
   };
 }
 
-/** Entries by hash. Of two lists with the same hash, only the newer is kept. */
+/** Entries by hash, up to so many bytes: the least recently used leave. Of two with the same hash, the newer is kept. */
 function createRoom<List>(most: number) {
   /** The first of a Map is the one that was added first. */
   const entries = new Map<number, Entry<List>>();
