@@ -205,8 +205,8 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a webhook whose receiver answered 410 is sent to until that is recorded',
     file: `${CORE}/lane-reads.ts`,
-    from: 'if (reading || isBeingDisabled)',
-    to: 'if (reading)',
+    from: 'const settings = isDisabled(lane, found.settings) ? undefined : found.settings;',
+    to: 'const { settings } = found;',
   },
   {
     breaks: 'a change of a webhook is ignored',

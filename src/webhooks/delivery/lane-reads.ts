@@ -31,8 +31,8 @@ export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEach
  * @returns when to read the lane next; infinite while unknown
  */
 export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: Rules, now: number): number {
-  const { asked, queue, reading, isBeingDisabled } = lane;
-  if (reading || isBeingDisabled) return Number.POSITIVE_INFINITY;
+  const { asked, queue, reading } = lane;
+  if (reading) return Number.POSITIVE_INFINITY;
   // A change of the webhook whose hint was lost must not wait until a pause is over.
   const oldAt = asked.length + queue.length > 0 ? rereadAt(lane, among, rules) : Number.POSITIVE_INFINITY;
   const dueAt = isLow(lane, isHeld, rules, now) ? lane.moreAt : Number.POSITIVE_INFINITY;
@@ -94,8 +94,10 @@ export function takeIn(
   rules: Rules,
   now: number,
 ): void {
-  const { settings, asked, due, nextDue } = found;
-  lane.manualAt = asked.length < reading.askedLimit ? reading.manualAt : Number.NEGATIVE_INFINITY;
+  const { asked, due, nextDue } = found;
+  const settings = isDisabled(lane, found.settings) ? undefined : found.settings;
+  const isPart = settings && asked.length >= reading.askedLimit;
+  lane.manualAt = isPart ? Number.NEGATIVE_INFINITY : reading.manualAt;
   if (!settings) {
     close(lane);
     lane.moreAt = reading.moreAt;
@@ -129,6 +131,11 @@ export function takeIn(
   lane.moreAt = Math.min(more, reading.moreAt);
 }
 
+/** Whether the webhook was disabled and not enabled since, even if the store does not know yet. */
+function isDisabled({ state }: Lane, found: LaneSettings | undefined): boolean {
+  return state?.disabledReason !== undefined && state.generation === found?.generation;
+}
+
 /** A delivery that was redelivered while it waited is sent once: as a manual one. */
 function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly DueDelivery[]): void {
   const isAsked = new Set(asked.map(({ event }) => event.id));
@@ -143,7 +150,7 @@ function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly D
 function settle(lane: Lane, found: LaneSettings, rules: Rules, now: number): void {
   const { generation, pausedUntil, failingSince } = found;
   if (lane.state?.generation !== generation) {
-    lane.state = { generation, pausedUntil, failingSince };
+    lane.state = { generation, pausedUntil, failingSince, disabledReason: undefined };
     lane.trouble = noTrouble();
   }
   lane.settings = { ...found, ...lane.state };

@@ -22,9 +22,7 @@ export type Lane = {
   /** Undefined until it was read, and when nothing may be sent. */
   settings: LaneSettings | undefined;
   /** The state of the webhook as this owner knows it: the store may not know yet. */
-  state: Omit<LaneState, 'disabledReason'> | undefined;
-  /** Whether an outcome that disables the webhook is not recorded yet: the store still considers it enabled. */
-  isBeingDisabled: boolean;
+  state: LaneState | undefined;
   /** Whether to hand it over when none of its requests is in flight. */
   isLeaving: boolean;
   asked: DueDelivery[];
@@ -84,7 +82,6 @@ export function newLane(
     fence,
     settings: undefined,
     state: undefined,
-    isBeingDisabled: false,
     isLeaving: false,
     asked: [],
     queue: [],
@@ -183,8 +180,9 @@ export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void
 }
 
 /** The state of the webhook after an attempt, with the generation that it still has. */
-export function setState(lane: Lane, { generation, pausedUntil, failingSince }: LaneState): void {
-  lane.state = { generation, pausedUntil, failingSince };
+export function setState(lane: Lane, state: LaneState): void {
+  const { pausedUntil, failingSince } = state;
+  lane.state = state;
   if (lane.settings) lane.settings = { ...lane.settings, pausedUntil, failingSince };
 }
 

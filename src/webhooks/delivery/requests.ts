@@ -49,15 +49,14 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
 
   /** The consequences of an attempt for the whole lane. */
   function follow(lane: Lane, { attempt, laneState }: Outcome): Outcome['begins'] {
-    const wasPaused = (lane.state?.pausedUntil ?? 0) > attempt.at;
-    setState(lane, laneState);
+    const { pausedUntil: before = 0, disabledReason } = lane.state ?? {};
+    setState(lane, { ...laneState, disabledReason: disabledReason ?? laneState.disabledReason });
+    if (disabledReason !== undefined) return undefined;
     if (laneState.disabledReason !== undefined) {
-      if (lane.isBeingDisabled) return undefined;
-      lane.isBeingDisabled = true;
       close(lane);
       return 'disabled';
     }
-    if (wasPaused || (laneState.pausedUntil ?? 0) <= attempt.at) return undefined;
+    if (before > attempt.at || (laneState.pausedUntil ?? 0) <= attempt.at) return undefined;
     lane.changes++;
     return 'pause';
   }
@@ -73,7 +72,9 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     lane.underWay.delete(key);
     lane.noted.delete(key);
     lane.reading?.recorded.add(key);
-    if (outcome.begins === 'disabled') lane.isBeingDisabled = false;
+    // Perhaps the webhook was not disabled then: the next read shows it.
+    if (outcome.begins === 'disabled' && (result === 'gone' || result === 'late') && lane.state)
+      lane.state = { ...lane.state, disabledReason: undefined };
     if (outcome.begins === 'disabled' || result === 'anew' || result === 'late') {
       expectMore(lane, Number.NEGATIVE_INFINITY);
     } else if (result === 'settled' && outcome.next.state === 'pending') expectMore(lane, outcome.next.due);

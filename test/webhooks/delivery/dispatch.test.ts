@@ -471,6 +471,33 @@ test('of concurrent requests only one pauses the webhook, and a success does not
   assert.ok(advance(7000).length > 0);
 });
 
+test('of concurrent requests only one disables the webhook, even when its outcome is recorded first', () => {
+  const { add, advance, end, recorded } = start();
+  add('a', deliveries(2));
+  const [first, second] = advance();
+  end(first, 410);
+  assert.deepEqual(advance(), []);
+  end(second, 410);
+  assert.deepEqual(advance(), []);
+  assert.deepEqual(
+    recorded.map(({ begins }) => begins),
+    ['disabled', undefined],
+  );
+});
+
+test('the store decides whether an answer of 410 disabled the webhook, if its delivery changed meanwhile', () => {
+  const { add, advance, end, recorded } = start();
+  add('a', deliveries(1));
+  const [first] = advance();
+  add('a', [delivery('evt_1')]);
+  end(first, 410);
+  assert.deepEqual(
+    advance().map(({ delivery }) => delivery.event.id),
+    ['evt_1'],
+  );
+  assert.equal(recorded[0]?.begins, 'disabled');
+});
+
 test('outcomes are recorded again until the store takes them', () => {
   const dispatch = createDispatch(rules);
   dispatch.taken({ webhook: 'a', fence: 1, isInherited: false, isSuspect: false }, 0);
