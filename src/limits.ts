@@ -237,7 +237,10 @@ export const database = {
   copyRows: 5_000,
   /** How often to check for tokens, users and shares that other replicas changed. */
   heartbeatMs: 1 * SECOND,
-  /** How long cached access data is trusted after such a check. By then a revoked token is refused everywhere. */
+  /**
+   * How long the server, and cached access data, are trusted without an answer from it. By then a revoked token is
+   * refused everywhere.
+   */
   trustedMs: 4 * SECOND,
   /** Reads of one turn of the event loop in one statement. */
   readTogether: 64,

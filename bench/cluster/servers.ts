@@ -132,7 +132,7 @@ export function pgbouncer(folder: string, { uid, gid }: Owner): Program {
   const [file, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'pgbouncer-users.txt')];
   writeFileSync(users, `"plant_store" "${PASSWORDS.service}"\n`);
   const text = readOps('pgbouncer.ini')
-    .replace(/^plant_store = .*/m, `plant_store = host=127.0.0.1 port=${PORTS.delayed} dbname=plant_store`)
+    .replace(/port=5432/, `port=${PORTS.delayed}`)
     .replace(/^listen_addr = .*/m, 'listen_addr = 0.0.0.0\nunix_socket_dir =')
     .replace(/^auth_file = .*/m, `auth_file = ${users}`);
   writeFileSync(file, text);

@@ -139,7 +139,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'only the first manual delivery goes first',
     file: `${CORE}/lane-reads.ts`,
-    from: 'asked.length < reading.askedLimit ? reading.manualAt : Number.NEGATIVE_INFINITY',
+    from: 'isPart ? Number.NEGATIVE_INFINITY : reading.manualAt',
     to: 'reading.manualAt',
   },
   {

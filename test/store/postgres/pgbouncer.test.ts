@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,9 +10,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { openPostgresStore } from '../../../src/store/postgres/store.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
-import { changeUnchecked, fencesOf, makeDatabase } from '../../../testkit/stores/postgres.ts';
+import { administer, changeUnchecked, fencesOf, makeDatabase } from '../../../testkit/stores/postgres.ts';
+import { startDatabaseServer } from '../../process/postgres/database-server.ts';
 import { storeConformance } from '../conformance/conformance.ts';
 
 /** The store behind a real PgBouncer with the configuration for operators (ops/pgbouncer.ini). */
@@ -52,6 +55,18 @@ if (spawnSync('pgbouncer', ['--version']).error) {
       };
     },
   });
+
+  test('with this configuration PgBouncer uses no standby, and uses it once it is promoted', async (t) => {
+    const server = await startDatabaseServer(t);
+    await server.stop();
+    await server.write('standby.signal', '');
+    await server.start();
+    const bouncer = await startPgBouncer(server.url);
+    t.after(bouncer.stop);
+    await assert.rejects(administer(bouncer.url, 'SELECT 1'));
+    await server.run('SELECT pg_promote()');
+    await eventually('connection', () => administer(bouncer.url, 'SELECT 1').catch(() => undefined));
+  });
 }
 
 async function startPgBouncer(databaseUrl: string): Promise<{ url: string; stop(): Promise<void> }> {
@@ -63,7 +78,10 @@ async function startPgBouncer(databaseUrl: string): Promise<{ url: string; stop(
   const file = join(folder, 'pgbouncer.ini');
   writeFileSync(users, `"${username}" "${decodeURIComponent(password)}"\n`);
   const configuration = given
-    .replace(/^plant_store = .*$/m, `${name} = host=${hostname} port=${port} dbname=${name}`)
+    .replace(
+      /^plant_store = host=\S+ port=\S+ dbname=\S+/m,
+      `${name} = host=${hostname} port=${port} dbname=${name}`,
+    )
     .replace(/^listen_port = .*$/m, `listen_port = ${ownPort}`)
     .replace(/^auth_file = .*$/m, `auth_file = ${users}`)
     .replace(/^default_pool_size = .*$/m, `default_pool_size = ${POOL_SIZE}`);
