@@ -296,9 +296,6 @@ describe('lanes of several replicas', () => {
       return { ...given(store, { lanes }), store, owners, delivery };
     }
 
-    /** Time for replicas to see each other. */
-    const seen = () => pause(1.5 * limits.lookMs);
-
     async function subscribe(
       { store, user, webhook }: Pick<Replica, 'store' | 'user' | 'webhook'>,
       rate?: number,
@@ -313,31 +310,32 @@ describe('lanes of several replicas', () => {
     test('with clocks 20 minutes apart everything is delivered at once, and only once', async () => {
       const ahead = await delivering(10 * MINUTE);
       const behind = await delivering(-10 * MINUTE);
-      await seen();
       const lanes = [];
-      for (let n = 0; n < 8; n++) lanes.push(await subscribe(ahead));
+      // One replica is the favourite for all of these in one of 30 000 runs.
+      for (let n = 0; n < 16; n++) lanes.push(await subscribe(ahead));
       const owners = new Set<unknown>();
       const noteOwners = async () => {
         const { rows } = await sql('SELECT DISTINCT replica FROM lanes WHERE replica IS NOT NULL');
         for (const { replica } of rows) owners.add(replica);
       };
-      for (let n = 0; n < 20; n++) {
+      let made = 0;
+      // Until they see each other, one may have all lanes.
+      for (let n = 0; n < 10 || owners.size < 2; n++) {
         for (const [i, { owner }] of lanes.entries()) {
           const { store, create } = (n + i) % 2 ? ahead : behind;
           await create(owner, undefined, { at: store.clock.now() });
+          made++;
         }
         await noteOwners();
       }
-      const received = await receiver.receive(160);
-      await noteOwners();
-      assert.equal(owners.size, 2, 'both have sent');
-      assert.equal(new Set(eventsIn(received)).size, 160);
+      const received = await receiver.receive(made);
+      assert.equal(new Set(eventsIn(received)).size, made);
       for (const { headers, at } of received) {
         const off = Number(headers['webhook-timestamp']) * 1000 - at;
         assert.ok(Math.abs(off) < 5_000, `signed ${off} ms off`);
       }
       await Promise.all([ahead.delivery.stop(), behind.delivery.stop()]);
-      assert.equal(receiver.received.length, 160);
+      assert.equal(receiver.received.length, made);
     });
 
     test("without listeners, another replica's new deliveries are sent within a moment", async () => {
@@ -386,7 +384,6 @@ describe('lanes of several replicas', () => {
 
     test('ending connections under load loses nothing, and everything is delivered within 5 s', async () => {
       const [one, other] = [await delivering(), await delivering()];
-      await seen();
       const lanes: Awaited<ReturnType<typeof subscribe>>[] = [];
       for (let n = 0; n < 6; n++) lanes.push(await subscribe(one));
       let isOver = false;
@@ -438,7 +435,6 @@ describe('lanes of several replicas', () => {
         }, 10);
       });
       const [one, other] = [await delivering(), await delivering()];
-      await seen();
       const { owner, at } = await subscribe(one);
       await Promise.all(
         Array.from({ length: 200 }, (_, n) => (n % 2 ? one : other).create(owner, undefined, { at: at() })),
@@ -451,7 +447,6 @@ describe('lanes of several replicas', () => {
     test("a webhook's rate holds even when its lane moves to another replica", async () => {
       const rate = 20;
       const [one, other] = [await delivering(), await delivering()];
-      await seen();
       const { owner, hook, at } = await subscribe(one, rate);
       await Promise.all(Array.from({ length: 60 }, () => one.create(owner, undefined, { at: at() })));
       await receiver.receive(10);
