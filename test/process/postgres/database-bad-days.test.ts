@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { makePlace } from '../../../testkit/processes/place.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
-import { startDatabaseServer } from './database-server.ts';
+import { startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
 import {
   checkConnections,
   checkEvents,

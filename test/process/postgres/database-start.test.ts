@@ -10,7 +10,7 @@ import { failToServe } from '../../../testkit/processes/server.ts';
 import { succeeded } from '../../../testkit/service/answer.ts';
 import { selfSigned } from '../../../testkit/sockets/certificate.ts';
 import { administer, makeDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
-import { startDatabaseServer } from './database-server.ts';
+import { startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
 
 /** The program with an unusable database: one line of advice, exit code 1, and no password. */
 

