@@ -47,11 +47,14 @@ export async function standbyGone({ rounds, random }: Plan): Promise<Findings> {
       chosen: 1,
     };
     const clients = startClients(load);
-    for (const how of ['pg_cancel_backend', 'pg_terminate_backend'] as const) {
-      waits.push(await untilBrokenOff({ replica, ledger, primary, how }));
+    try {
+      for (const how of ['pg_cancel_backend', 'pg_terminate_backend'] as const) {
+        waits.push(await untilBrokenOff({ replica, ledger, primary, how }));
+      }
+      await standby.start();
+    } finally {
+      await clients.stop();
     }
-    await standby.start();
-    await clients.stop();
     await settleUnknown(load);
     for (const { entry } of waits) await settleKeyed(replica, entry, ledger);
   }

@@ -50,6 +50,7 @@ export type Database = {
 export function openDatabase(options: DatabaseOptions): Database {
   const { use, url, close } = createPrimary(options);
   const translated = translation(options.log);
+  const trusted = trust();
   const toQuery = ({ statement, values }: Bound): TimedQuery => ({
     ...(options.pooled ? {} : { name: statement.name }),
     text: statement.text,
@@ -63,12 +64,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     async (statement, values = []) =>
       (await send(client, toQuery({ statement, values }))).rows;
 
-  function run<T>(work: (client: pg.PoolClient) => Promise<T>, mayBegin = () => true): Promise<T> {
+  function run<T>(work: Work<T>, mayBegin = () => true): Promise<T> {
     const attempt = (client: pg.PoolClient) => {
       if (!mayBegin()) throw unavailable(TOO_LATE);
       return work(client);
     };
-    return translated(() => again(() => use(attempt)));
+    return translated(() => again(() => use((client) => trusted(client, attempt))));
   }
 
   return {
@@ -85,6 +86,38 @@ export function openDatabase(options: DatabaseOptions): Database {
     close,
   };
 }
+
+type Work<T> = (client: pg.PoolClient) => Promise<T>;
+
+/**
+ * Runs work, but after a silence of the server only when it can commit. Perhaps this process or a proxy stood still, and
+ * another server has become the primary: this one would not know, and answer reads.
+ */
+function trust() {
+  /** When work began that the server has answered. */
+  let heardAt = performance.now();
+  /** One for all: a session that waits for a standby stays on the server, even when its connection is closed. */
+  let proof: Promise<unknown> | undefined;
+
+  return async <T>(client: pg.PoolClient, work: Work<T>): Promise<T> => {
+    const begunAt = performance.now();
+    if (begunAt - heardAt > limits.trustedMs) {
+      proof ??= unwarned(client, () => send(client, COMMIT_ANYTHING)).finally(() => {
+        proof = undefined;
+      });
+      await proof;
+    }
+    const result = await work(client);
+    heardAt = Math.max(heardAt, begunAt);
+    return result;
+  };
+}
+
+/** Nothing reads the message. */
+const COMMIT_ANYTHING: TimedQuery = {
+  text: "SELECT pg_logical_emit_message(true, 'plant-store', '')",
+  query_timeout: limits.answerMs,
+};
 
 const TOO_LATE = new Error('Nobody is waiting for the transaction any more.');
 
@@ -140,6 +173,16 @@ async function interactive<T>(client: pg.PoolClient, begin: TimedQuery, work: ()
 
 /** Distinguishes a transaction with an unknown outcome from one that was not committed. */
 async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Promise<T> {
+  try {
+    return await unwarned(client, send);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
+  }
+}
+
+/** Rejects if the wait for a synchronous standby was interrupted: it is unknown whether the primary has committed. */
+async function unwarned<T>(client: pg.PoolClient, send: () => Promise<T>): Promise<T> {
   let warning: unknown;
   const listen = (notice: { routine?: string | undefined }) => {
     if (isReplicationWarning(notice)) warning = notice;
@@ -147,11 +190,8 @@ async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Prom
   client.on('notice', listen);
   try {
     const result = await send();
-    if (warning) throw warning;
+    if (warning) throw ofStatement(warning);
     return result;
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw error === warning || isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
   } finally {
     client.off('notice', listen);
   }

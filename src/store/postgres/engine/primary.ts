@@ -6,7 +6,7 @@ import { AppError, retryLater } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../failures.ts';
-import { isOfConnection, isTooManyConnections, ofStatement } from './failure.ts';
+import { isOfConnection, isTooManyConnections } from './failure.ts';
 import { SESSION_OPTIONS } from './session.ts';
 import { createSlots } from './slots.ts';
 
@@ -36,8 +36,6 @@ export function createPrimary(options: DatabaseOptions) {
   let finding: Promise<Server> | undefined;
   let closing: Promise<void> | undefined;
   const left = new Set<Promise<void>>();
-  /** When work began that the server answered last. */
-  let heardAt = performance.now();
 
   /**
    * Runs work with an exclusive connection.
@@ -47,16 +45,20 @@ export function createPrimary(options: DatabaseOptions) {
     const giveBack = await slots.take().catch(refuseCrowd);
     try {
       const { client, from } = await connect();
-      return await holding(client, from, () => trusting(client, work));
+      return await holding(client, from, work);
     } finally {
       giveBack();
     }
   }
 
   /** Releases the connection after the work; after a break, neither it nor the other connections are used again. */
-  async function holding<T>(client: pg.PoolClient, from: Server, work: () => Promise<T>) {
+  async function holding<T>(
+    client: pg.PoolClient,
+    from: Server,
+    work: (client: pg.PoolClient) => Promise<T>,
+  ) {
     try {
-      const result = await work();
+      const result = await work(client);
       client.release();
       return result;
     } catch (error) {
@@ -66,18 +68,6 @@ export function createPrimary(options: DatabaseOptions) {
       if (isBroken) leave(from, error);
       throw error;
     }
-  }
-
-  /**
-   * After a silence, perhaps because this process or a proxy stood still, another server may have become the primary,
-   * and this one may not know: it would answer reads. Only the primary can commit.
-   */
-  async function trusting<T>(client: pg.PoolClient, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const begunAt = performance.now();
-    if (begunAt - heardAt > limits.trustedMs) await commit(client);
-    const result = await work(client);
-    heardAt = Math.max(heardAt, begunAt);
-    return result;
   }
 
   async function connect(): Promise<{ client: pg.PoolClient; from: Server }> {
@@ -217,18 +207,6 @@ const IS_READ_ONLY: TimedQuery = { text: 'SHOW transaction_read_only', query_tim
 async function refuseStandby(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query(IS_READ_ONLY);
   if (rows[0]?.transaction_read_only !== 'off') throw new Error('The database server accepts no writes.');
-}
-
-/** Nothing reads the message: it is something to commit, which waits for a synchronous standby. */
-const COMMIT_ANYTHING: TimedQuery = {
-  text: "SELECT pg_logical_emit_message(true, 'plant-store', '')",
-  query_timeout: limits.connectMs,
-};
-
-async function commit(client: pg.ClientBase): Promise<void> {
-  await client.query(COMMIT_ANYTHING).catch((error: unknown) => {
-    throw ofStatement(error);
-  });
 }
 
 const INT8 = 20;
