@@ -117,7 +117,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.mostPartitions': '`migrate` refuses the number, exit code 2.',
   'database.copyRows': 'The rest follows in further transactions.',
   'database.heartbeatMs': 'A change without a hint is noticed this much later.',
-  'database.trustedMs': 'Each token is looked up again: 503 `50302` while the database cannot be asked.',
+  'database.trustedMs':
+    'Each token is looked up again, and the server must commit before it is read from: 503 `50302` while it cannot.',
   'database.readTogether': 'The others are in the next statement.',
   'database.gatherMany': 'Smaller batches are committed without a pause.',
   'database.gatherMs': 'The next batch is committed.',

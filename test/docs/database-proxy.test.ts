@@ -6,6 +6,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { eventually } from '../../testkit/service/eventually.ts';
 import { freePort } from '../../testkit/sockets/free-port.ts';
 
 /** A real HAProxy with the configuration for operators (ops/haproxy-postgresql.cfg), in front of three servers. */
@@ -28,12 +29,9 @@ test('from its start on, HAProxy connects to the primary only, not to one whose 
     await listening(t, host, PATRONI, (socket) => socket.once('data', () => patroni && socket.end(patroni)));
   }
   const port = await startHaproxy(t);
-  const reached: string[] = [];
-  while (reached.length < 20) {
-    const name = await serverBehind(port);
-    if (name !== '') reached.push(name);
-  }
-  assert.deepEqual([...new Set(reached)], ['primary']);
+  const reached = new Set<string>();
+  for (let n = 0; n < 20; n++) reached.add(await eventually('server', () => serverBehind(port)));
+  assert.deepEqual([...reached], ['primary']);
 });
 
 async function listening(
@@ -69,13 +67,13 @@ async function startHaproxy(t: TestContext): Promise<number> {
   return port;
 }
 
-/** The name that the server sends; empty when the connection is refused. */
-function serverBehind(port: number): Promise<string> {
+/** The name that the server sends; undefined when the connection is refused. */
+function serverBehind(port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     let text = '';
     connect(port, '127.0.0.1')
       .on('data', (data) => (text += data))
-      .on('error', () => resolve(''))
-      .on('close', () => resolve(text));
+      .on('error', () => {})
+      .on('close', () => resolve(text || undefined));
   });
 }

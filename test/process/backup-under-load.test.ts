@@ -22,7 +22,8 @@ test('a backup under load has everything acknowledged before it started, and no 
   const before = acknowledged().map(({ name }) => name);
   const file = join(place.folder, 'plants.backup');
   const made = JSON.parse(dataOf(await place.command('backup', file, '--json')));
-  // Creates continue beyond the backup.
+  assert.ok(acknowledged().length > before.length, 'creates continued during the backup');
+  // And beyond it: the backup lacks some of them.
   await eventually('later create', async () => (acknowledged().length > made.plants ? true : undefined));
   await server.kill();
   await clients;

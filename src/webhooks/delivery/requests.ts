@@ -49,14 +49,15 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
 
   /** The consequences of an attempt for the whole lane. */
   function follow(lane: Lane, { attempt, laneState }: Outcome): Outcome['begins'] {
-    const { pausedUntil: before = 0, disabledReason } = lane.state ?? {};
-    setState(lane, { ...laneState, disabledReason: disabledReason ?? laneState.disabledReason });
-    if (disabledReason !== undefined) return undefined;
+    const before = lane.state;
+    setState(lane, { ...laneState, disabledReason: before?.disabledReason ?? laneState.disabledReason });
+    if (before?.disabledReason !== undefined) return undefined;
     if (laneState.disabledReason !== undefined) {
       close(lane);
       return 'disabled';
     }
-    if (before > attempt.at || (laneState.pausedUntil ?? 0) <= attempt.at) return undefined;
+    const wasPaused = (before?.pausedUntil ?? 0) > attempt.at;
+    if (wasPaused || (laneState.pausedUntil ?? 0) <= attempt.at) return undefined;
     lane.changes++;
     return 'pause';
   }

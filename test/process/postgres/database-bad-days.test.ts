@@ -61,11 +61,13 @@ function checkTold(log: readonly LogLine[], reason: RegExp): void {
 
 test('while the server is stopped every answer is a retryable failure, and the service recovers when it is back', async (t) => {
   const outage = await startOutage(t);
+  // A connection that is made while the server stops may be reset instead of refused.
+  outage.server.signal('SIGSTOP');
   await outage.database.stop();
+  outage.server.signal('SIGCONT');
   await checkDown(outage);
   await outage.database.start();
-  // A connection that the server had not accepted yet when it stopped is reset.
-  checkTold(await checkBack(outage), /ECONNREFUSED|ECONNRESET/);
+  checkTold(await checkBack(outage), /ECONNREFUSED/);
 });
 
 test('restarting the server under load loses and duplicates nothing', async (t) => {

@@ -1,44 +1,41 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { database as limits } from '../../../src/limits.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
 import { statement } from '../../../src/store/postgres/engine/statement.ts';
-import { startPostgres } from '../../../testkit/stores/postgres.ts';
+import { startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
 
 const READ = statement`SELECT 1 AS one`;
 /** Longer than what is trusted. */
 const SILENCE_MS = limits.trustedMs + 500;
 
 test('a server that cannot commit is read from, but after a silence only once it can', async (t) => {
-  const server = await startPostgres();
+  const server = await startDatabaseServer(t);
   const database = openDatabase({
     url: parseDatabaseUrl(server.url),
-    connections: 2,
+    connections: 3,
     pooled: false,
     log: silentLog,
   });
-  const administrator = new pg.Client({ connectionString: server.url });
-  await administrator.connect();
-  t.after(async () => {
-    await administrator.end();
-    await database.close();
-    await server.stop();
-  });
+  t.after(database.close);
   /** Without it, as on a former primary whose standbys follow another server, commits wait. */
   const wantStandby = async (name: string) => {
-    await administrator.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
-    await administrator.query('SELECT pg_reload_conf(), pg_sleep(0.2)');
+    await server.run(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+    await server.run('SELECT pg_reload_conf(), pg_sleep(0.2)');
   };
 
   await wantStandby('gone');
   assert.deepEqual(await database.read(READ), [{ one: 1 }]);
   await pause(SILENCE_MS);
-  const read = database.read(READ);
-  assert.equal(await Promise.race([read, pause(500, 'it waits')]), 'it waits');
+  // The write changes nothing: by itself it would wait for no standby.
+  const all = [database.read(READ), database.read(READ), database.write([{ statement: READ, values: [] }])];
+  assert.equal(await Promise.race([...all, pause(500, 'they wait')]), 'they wait');
+  // Sessions that wait stay on the server, so both reads wait for one.
+  const { rows } = await server.run("SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  assert.equal(rows.length, 2);
   await wantStandby('');
-  assert.deepEqual(await read, [{ one: 1 }]);
+  assert.deepEqual(await Promise.all(all), [[{ one: 1 }], [{ one: 1 }], [[{ one: 1 }]]]);
 });

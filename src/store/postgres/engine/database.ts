@@ -50,7 +50,7 @@ export type Database = {
 export function openDatabase(options: DatabaseOptions): Database {
   const { use, url, close } = createPrimary(options);
   const translated = translation(options.log);
-  const trusted = trust();
+  const silence = watchSilence();
   const toQuery = ({ statement, values }: Bound): TimedQuery => ({
     ...(options.pooled ? {} : { name: statement.name }),
     text: statement.text,
@@ -64,21 +64,28 @@ export function openDatabase(options: DatabaseOptions): Database {
     async (statement, values = []) =>
       (await send(client, toQuery({ statement, values }))).rows;
 
-  function run<T>(work: Work<T>, mayBegin = () => true): Promise<T> {
-    const attempt = (client: pg.PoolClient) => {
+  /** @param commits whether it ends a silence by itself */
+  function run<T>(work: Work<T>, mayBegin = () => true, commits = false): Promise<T> {
+    const attempt = async (client: pg.PoolClient) => {
+      if (silence.isLong() && !commits) await silence.end(client);
       if (!mayBegin()) throw unavailable(TOO_LATE);
-      return work(client);
+      return silence.hear(() => work(client));
     };
-    return translated(() => again(() => use((client) => trusted(client, attempt))));
+    return translated(() => again(() => use(attempt)));
   }
 
   return {
     read: (statement, values) => run((client) => queryOn(client)(statement, values)),
     write(statements, mayBegin) {
       const queries = statements.map(toQuery);
-      // A single statement is its own transaction.
-      const all = queries.length === 1 && !options.pooled ? queries : [begin, ...queries, COMMIT];
-      return run((client) => committed(client, () => sendAll(client, all)), mayBegin);
+      const work = async (client: pg.PoolClient) => {
+        const all = silence.isLong() ? [...queries, COMMIT_ANYTHING] : queries;
+        // A single statement is its own transaction.
+        const sent = all.length === 1 && !options.pooled ? all : [begin, ...all, COMMIT];
+        const rows = await committed(client, () => sendAll(client, sent));
+        return rows.slice(0, queries.length);
+      };
+      return run(work, mayBegin, true);
     },
     transaction: (work, mayBegin) =>
       run((client) => interactive(client, begin, () => work(queryOn(client))), mayBegin),
@@ -90,30 +97,37 @@ export function openDatabase(options: DatabaseOptions): Database {
 type Work<T> = (client: pg.PoolClient) => Promise<T>;
 
 /**
- * Runs work, but after a silence of the server only when it can commit. Perhaps this process or a proxy stood still, and
- * another server has become the primary: this one would not know, and answer reads.
+ * After a silence of the server, perhaps because this process or a proxy stood still, another server may have become the
+ * primary: this one would not know, and answer reads. What it commits proves that it is the primary, so until it has
+ * answered again, each write commits something, and everything else waits until something is committed.
  */
-function trust() {
-  /** When work began that the server has answered. */
+function watchSilence() {
+  /** When the latest work began that the server has answered. */
   let heardAt = performance.now();
-  /** One for all: a session that waits for a standby stays on the server, even when its connection is closed. */
+  /** One for all: a session that waits for a standby stays on the server when its connection is closed. */
   let proof: Promise<unknown> | undefined;
 
-  return async <T>(client: pg.PoolClient, work: Work<T>): Promise<T> => {
-    const begunAt = performance.now();
-    if (begunAt - heardAt > limits.trustedMs) {
-      proof ??= unwarned(client, () => send(client, COMMIT_ANYTHING)).finally(() => {
+  return {
+    isLong: () => performance.now() - heardAt > limits.trustedMs,
+    async hear<T>(work: () => Promise<T>): Promise<T> {
+      const begunAt = performance.now();
+      const result = await work();
+      heardAt = Math.max(heardAt, begunAt);
+      return result;
+    },
+    /** @throws AppError 50302 when the server does not commit in time */
+    async end(client: pg.PoolClient): Promise<void> {
+      proof ??= committed(client, () => send(client, COMMIT_ANYTHING)).finally(() => {
         proof = undefined;
       });
-      await proof;
-    }
-    const result = await work(client);
-    heardAt = Math.max(heardAt, begunAt);
-    return result;
+      await proof.catch((error: unknown) => {
+        throw unavailable(error instanceof AppError ? error.cause : error);
+      });
+    },
   };
 }
 
-/** Nothing reads the message. */
+/** Nobody reads the message. */
 const COMMIT_ANYTHING: TimedQuery = {
   text: "SELECT pg_logical_emit_message(true, 'plant-store', '')",
   query_timeout: limits.answerMs,
@@ -173,16 +187,6 @@ async function interactive<T>(client: pg.PoolClient, begin: TimedQuery, work: ()
 
 /** Distinguishes a transaction with an unknown outcome from one that was not committed. */
 async function committed<T>(client: pg.PoolClient, send: () => Promise<T>): Promise<T> {
-  try {
-    return await unwarned(client, send);
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
-  }
-}
-
-/** Rejects if the wait for a synchronous standby was interrupted: it is unknown whether the primary has committed. */
-async function unwarned<T>(client: pg.PoolClient, send: () => Promise<T>): Promise<T> {
   let warning: unknown;
   const listen = (notice: { routine?: string | undefined }) => {
     if (isReplicationWarning(notice)) warning = notice;
@@ -190,8 +194,11 @@ async function unwarned<T>(client: pg.PoolClient, send: () => Promise<T>): Promi
   client.on('notice', listen);
   try {
     const result = await send();
-    if (warning) throw ofStatement(warning);
+    if (warning) throw warning;
     return result;
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw error === warning || isUnknownOutcome(error) ? outcomeUnknown(COMMIT_FAILED, error) : error;
   } finally {
     client.off('notice', listen);
   }
