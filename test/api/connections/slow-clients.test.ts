@@ -13,11 +13,6 @@ after(() => service.stop());
 
 const fields = usual(service);
 const started = performance.now();
-const TICK_MS = 100;
-/** Less often when the machine is busy, and so the service in this process. */
-let ticks = 0;
-const ticking = setInterval(() => ticks++, TICK_MS);
-after(() => clearInterval(ticking));
 
 /** Asserts that the connection gets 408 and is closed, soon after the limit. */
 async function timedOut(connection: RawConnection): Promise<void> {
@@ -26,7 +21,7 @@ async function timedOut(connection: RawConnection): Promise<void> {
   connection.close();
   const elapsed = performance.now() - started;
   assert.ok(elapsed > limits.headersMs - 1000, `${elapsed} ms`);
-  assert.ok(ticks * TICK_MS < limits.headersMs + 5000, `${ticks} ticks, ${elapsed} ms`);
+  assert.ok(elapsed < limits.headersMs + 5000, `${elapsed} ms`);
 }
 
 const stuck = await openRaw(service.port);
