@@ -73,6 +73,8 @@ export const plants = {
 export const list = {
   /** Plants in the first part of a list. A longer list is streamed. */
   firstPlants: 100,
+  /** The largest `limit` with `cursor=last`. */
+  lastPlants: 1_000,
   /** The most plants in a later part. Usually `partBytes` ends it first, judged by the size of earlier plants. */
   partPlants: 1_000,
   /** How much of a list is prepared ahead: the memory a stalled reader costs besides its connection. */

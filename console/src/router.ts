@@ -60,9 +60,9 @@ export function refine(changes: Query): void {
 }
 
 /** Turns to a page of a list. The history remembers the cursors of the pages before it, also across a reload. */
-export function turn(page: number, cursor: string | undefined, earlier: readonly string[]): void {
-  const isFirst = cursor === undefined;
-  history.pushState(earlier, '', changed({ cursor, page: isFirst ? undefined : String(page) }));
+export function turn(page: number | undefined, cursor: string | undefined, earlier: readonly string[]): void {
+  const isNumbered = cursor !== undefined && page !== undefined;
+  history.pushState(earlier, '', changed({ cursor, page: isNumbered ? String(page) : undefined }));
   hash.value = location.hash;
   scrollTo(0, 0);
 }

@@ -41,6 +41,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'plants.nameLength': '400 `40002`.',
   'plants.tagLength': '400 `40002`.',
   'list.firstPlants': 'A longer list is streamed in parts.',
+  'list.lastPlants': '400 `40003`.',
   'list.partPlants': 'The next plants are in the next part.',
   'list.partBytes':
     'The next plants are in the next part, which is read when the system has taken all of this one.',

@@ -6,7 +6,8 @@ export type ListRequest = {
   viewer: number;
   /** By id when absent. */
   order?: ListOrder | undefined;
-  from: Position | undefined;
+  /** Where the list begins; by default at its start. `last`: at its last `limit` plants. */
+  from: Position | 'last' | undefined;
   limit: number | undefined;
   fields: readonly PlantField[];
 };
@@ -30,7 +31,7 @@ export type NextPart = () => Promise<{ text: string; isLast: boolean }>;
  * @throws AppError 50300 for a list by name while an update prepares the names
  */
 export async function listPlants(store: PlantStore, request: ListRequest): Promise<PlantList> {
-  const { viewer, order, from, limit, fields } = request;
+  const { viewer, order, limit, fields } = request;
   // Check before reading: a name that is folded while the list is read may come too late for it.
   if (typeof order === 'object' && !(await store.hasNames(viewer))) {
     throw retryLater(
@@ -38,13 +39,18 @@ export async function listPlants(store: PlantStore, request: ListRequest): Promi
       'An update prepares the names of your plants for this list; retry in a few minutes.',
     );
   }
-  if (limit === undefined || limit > limits.firstPlants) return longList(store, request);
+  const from =
+    request.from === 'last' ? await store.lastPage({ viewer, order, count: limit ?? 0 }) : request.from;
+  if (limit === undefined || limit > limits.firstPlants) return longList(store, request, from);
   const { json, next } = await store.page({ viewer, order, from, through: undefined, limit, fields });
-  return isLong(json) ? longList(store, request) : { next, json: `[${json}]` };
+  return isLong(json) ? longList(store, request, from) : { next, json: `[${json}]` };
 }
 
-async function longList(store: PlantStore, request: ListRequest): Promise<PlantList> {
-  const { viewer, order, from, limit, fields } = request;
+async function longList(
+  store: PlantStore,
+  { viewer, order, limit, fields }: ListRequest,
+  from: Position | undefined,
+): Promise<PlantList> {
   // Fix the end first, so that a list ends even while plants are added.
   const { last, next, ends } = await store.end({ viewer, order, from, count: limit });
   if (!last) return { next: undefined, json: '[]' };

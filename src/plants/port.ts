@@ -45,6 +45,9 @@ export interface PlantStore {
    * however far the end is.
    */
   end(query: EndQuery): Promise<ListEnd>;
+
+  /** Where the last `count` plants of a list begin; undefined when there are none. Reads only ids, from the end. */
+  lastPage(query: LastPageQuery): Promise<Position | undefined>;
 }
 
 export type NewPlant = {
@@ -105,6 +108,8 @@ export type PlantPage = {
 
 /** Without `count`, the end of the whole list. */
 export type EndQuery = Pick<PageQuery, 'viewer' | 'order' | 'from'> & { count: number | undefined };
+
+export type LastPageQuery = Pick<PageQuery, 'viewer' | 'order'> & { count: number };
 
 export type ListEnd = {
   /** The position of the last plant; undefined when there is none. */

@@ -1,7 +1,7 @@
 import { list as limits } from '../limits.ts';
 import { MIN_ID } from '../plants/plant.ts';
-import type { EndQuery, Ends, ListEnd, Position } from '../plants/port.ts';
-import { kindOf, type OrderKind } from './plant-orders.ts';
+import type { EndQuery, Ends, LastPageQuery, ListEnd, Position } from '../plants/port.ts';
+import { kindOf, type OrderKind, REVERSED } from './plant-orders.ts';
 import { type Bounds, positionAfter, type Stretch } from './visible-owners.ts';
 
 type Maybe<T> = T | Promise<T>;
@@ -25,20 +25,6 @@ export type EndReads = {
 
 /** Finds where lists end (`PlantStore.end`). */
 export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> {
-  /** Counts from a position; returns where the count ends, and how many are left to count. */
-  async function countOn({ viewer, order, from }: EndQuery, ends: Ends, wanted: number) {
-    let last: Position | undefined;
-    let left = wanted;
-    for (const stretch of await reads.stretches(viewer, { order, from, ends })) {
-      const counted = await reads.count(stretch, kindOf(order), left);
-      if (!counted) continue;
-      last = counted.last;
-      left -= counted.count;
-      if (left === 0) break;
-    }
-    return { last, left };
-  }
-
   async function following(
     { viewer, order = 'id' }: EndQuery,
     last: Position,
@@ -65,7 +51,9 @@ export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> 
     let last: Position | undefined;
     let next = from;
     for (let left = count; left > 0; left -= limits.countedPlants) {
-      const counted = await countOn({ ...query, from: next }, ends, Math.min(left, limits.countedPlants));
+      const stretches = await reads.stretches(viewer, { order, from: next, ends });
+      const most = Math.min(left, limits.countedPlants);
+      const counted = await countOn(reads, stretches, kindOf(order), most);
       last = counted.last ?? last;
       if (counted.left > 0 || last === undefined) return { last, next: undefined, ends };
       next = await following(query, last);
@@ -74,4 +62,26 @@ export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> 
     }
     return { last, next, ends };
   };
+}
+
+/** Finds where the last page of a list begins (`PlantStore.lastPage`). */
+export function lastPage(reads: EndReads): (query: LastPageQuery) => Promise<Position | undefined> {
+  return async ({ viewer, order, count }) => {
+    const stretches = await reads.stretches(viewer, { order, from: undefined });
+    return (await countOn(reads, stretches.toReversed(), REVERSED[kindOf(order)], count)).last;
+  };
+}
+
+/** Counts at most `most` plants of the stretches; returns the last of them, and how many are left to count. */
+async function countOn(reads: EndReads, stretches: readonly Stretch[], kind: OrderKind, most: number) {
+  let last: Position | undefined;
+  let left = most;
+  for (const stretch of stretches) {
+    const counted = await reads.count(stretch, kind, left);
+    if (!counted) continue;
+    last = counted.last;
+    left -= counted.count;
+    if (left === 0) break;
+  }
+  return { last, left };
 }

@@ -93,6 +93,8 @@ test('plants can be paged through, and deleted after confirmation', async () => 
     await page.getByRole('button', { name: 'Next' }).click();
     await page.getByText('Page 2').waitFor();
     await cell(page, 'Plant 60').waitFor();
+    const last = page.getByRole('button', { name: 'Last' });
+    assert.equal(await last.getAttribute('title'), 'This is the last page.');
     await inspect(page, 'plants-second');
     await page.getByRole('button', { name: 'Delete Plant 60, plant 60' }).click();
     await page.getByRole('dialog', { name: 'Delete Plant 60?' }).waitFor();
@@ -103,6 +105,27 @@ test('plants can be paged through, and deleted after confirmation', async () => 
     assert.equal(await cell(page, 'Plant 60').count(), 0);
     await page.getByRole('button', { name: 'First' }).click();
     await cell(page, 'Plant 1').waitFor();
+  });
+});
+
+test('the last page has the last plants, in either order', async () => {
+  const token = await service.tokenFor('finisher');
+  await grow('finisher', numbered(160));
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    await page.getByRole('button', { name: 'Last' }).click();
+    await page.getByText('Last page').waitFor();
+    await cell(page, 'Plant 160').waitFor();
+    assert.equal(await cell(page, 'Plant 110').count(), 0);
+    await inspect(page, 'plants-last');
+    await page.goBack();
+    await page.getByText('Page 1').waitFor();
+    await page.getByLabel('Order').selectOption('Newest first');
+    await cell(page, 'Plant 120').waitFor();
+    await page.getByRole('button', { name: 'Last' }).click();
+    await cell(page, 'Plant 1').waitFor();
+    assert.equal(await page.locator('tbody tr').count(), 50);
+    await page.getByRole('button', { name: 'First' }).click();
+    await cell(page, 'Plant 160').waitFor();
   });
 });
 

@@ -5,18 +5,20 @@ type PagerProps = {
   /** The cursor of the next page, if there is one. */
   next: string | undefined;
   isLoading: boolean;
+  /** Whether the list has a cursor `last`. */
+  hasLast?: boolean;
 };
 
-/** First, previous, next: cursors only lead forward, so the history remembers those of earlier pages. */
-export function Pager({ next, isLoading }: PagerProps) {
+/** Cursors only lead forward, so the history remembers those of earlier pages. */
+export function Pager({ next, isLoading, hasLast = false }: PagerProps) {
   const { query, earlier } = place.value;
   const cursor = query.get('cursor') ?? '';
   const page = cursor === '' ? 1 : Number(query.get('page')) || 2;
+  const isLast = cursor === LAST;
   if (page === 1 && next === undefined) return null;
   const atStart = page === 1 ? 'This is the first page.' : undefined;
-  const isLost =
-    !atStart && earlier.length === 0 ? 'You came here by a link; start at the first page.' : undefined;
-  const atEnd = next === undefined && !isLoading ? 'This is the last page.' : undefined;
+  const isLost = !atStart && earlier.length === 0 ? (isLast ? NO_WAY_BACK : LINKED) : undefined;
+  const atEnd = isLast || (next === undefined && !isLoading) ? 'This is the last page.' : undefined;
   const turnOn = () => {
     if (next !== undefined && !isLoading) turn(page + 1, next, [...earlier, cursor]);
   };
@@ -30,11 +32,20 @@ export function Pager({ next, isLoading }: PagerProps) {
         Previous
       </Button>
       <span class="pager-place" role="status">
-        Page {page}
+        {isLast ? 'Last page' : `Page ${page}`}
       </span>
       <Button icon="next" refusal={atEnd} onClick={turnOn}>
         Next
       </Button>
+      {hasLast && (
+        <Button icon="last" refusal={atEnd} onClick={() => turn(undefined, LAST, [])}>
+          Last
+        </Button>
+      )}
     </nav>
   );
 }
+
+const LAST = 'last';
+const LINKED = 'You came here by a link; start at the first page.';
+const NO_WAY_BACK = 'Pages turn forward only; start at the first page.';

@@ -70,11 +70,12 @@ export function Plants() {
               />
             );
           }
-          if (cursor ?? next) return <NothingHere icon="plants" what="plants" />;
+          if ((cursor !== undefined && cursor !== 'last') || next)
+            return <NothingHere icon="plants" what="plants" />;
           return <NoPlants isFiltered={(name ?? wanted.from) !== undefined} actions={imports} />;
         }}
       </Loaded>
-      <Pager next={value?.next} isLoading={isLoading} />
+      <Pager next={value?.next} isLoading={isLoading} hasLast />
       {isAdding.value && (
         <PlantForm onAdded={() => void plants.reload()} onClose={() => (isAdding.value = false)} />
       )}

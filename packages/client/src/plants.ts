@@ -38,7 +38,7 @@ export type Plants = {
   list<Field extends PlantField = PlantField>(
     options?: PlantListOptions<Field> & { pageSize?: number | undefined },
   ): AsyncGenerator<PlantWith<Field>, void, void>;
-  /** One page of that list: `limit` plants, by default 100, after `cursor`. */
+  /** One page of that list: `limit` plants, by default 100, after `cursor`. `cursor: 'last'` is the last page. */
   page<Field extends PlantField = PlantField>(
     options?: PlantListOptions<Field> & { limit?: number | undefined; cursor?: string | undefined },
   ): Promise<Page<PlantWith<Field>>>;

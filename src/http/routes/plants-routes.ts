@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../../errors.ts';
+import { list as limits } from '../../limits.ts';
 import { foldName } from '../../plants/folded-name.ts';
 import { type KeptLists, keptLists } from '../../plants/kept-lists.ts';
 import { listPlants, type NextPart } from '../../plants/list.ts';
@@ -42,7 +43,10 @@ const ListQuery = {
       maximum: MAX_LIMIT,
       description: `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all`,
     },
-    cursor: PAGE_CURSOR,
+    cursor: {
+      ...PAGE_CURSOR,
+      description: `${PAGE_CURSOR.description}. \`last\`, with a limit of at most ${limits.lastPlants}: the last limit plants`,
+    },
     name: {
       type: 'string',
       maxLength: Name.maxLength,
@@ -100,7 +104,7 @@ export const plantsOperations = {
     description:
       'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
       "owner's name and id. `name` finds plants by the beginning of their name, `order=desc` lists the highest ids first, " +
-      'and `from` begins at an id. ' +
+      '`from` begins at an id, and `cursor=last` is the last page. ' +
       'A page takes the same time however many plants there are.',
     tag: 'Plants',
     headers: IF_NONE_MATCH,
@@ -183,7 +187,8 @@ function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lis
     const { limit, fields = DEFAULT_FIELDS } = request.query;
     const order = orderOf(request.query);
     const viewer = request.principal.user.id;
-    const from = beginOf(request.query, viewer, (cursor) => openPosition(cursors, cursor, viewer, order));
+    const open = (cursor: string) => openPosition(cursors, cursor, viewer, order);
+    const from = beginOf(request.query, viewer, open);
     const list = await lists.read(viewer, request.originalUrl, async (): Promise<List> => {
       const { json, next } = await listPlants(plants, { viewer, order, from, limit, fields });
       let link = '';
@@ -233,11 +238,15 @@ function orderOf({ name, order }: ListQuery): ListOrder {
 }
 
 function beginOf(
-  { cursor, name, from }: ListQuery,
+  { cursor, name, from, limit = Infinity }: ListQuery,
   viewer: number,
   open: (cursor: string) => Position,
-): Position | undefined {
-  if (from === undefined) return cursor === undefined ? undefined : open(cursor);
+): Position | 'last' | undefined {
+  if (from === undefined) {
+    if (cursor !== 'last') return cursor === undefined ? undefined : open(cursor);
+    if (limit <= limits.lastPlants) return cursor;
+    throw new AppError(40003, `"cursor=last" needs a "limit" of at most ${limits.lastPlants}.`);
+  }
   if (cursor === undefined && name === undefined) return { owner: viewer, id: from };
   throw new AppError(40003, 'The query parameter "from" excludes "cursor" and "name".');
 }

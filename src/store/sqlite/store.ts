@@ -169,6 +169,7 @@ function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
     hasNames: async (viewer) => plants.hasNames(viewer),
     stamp: versionReads(db, parts),
     end: plants.end,
+    lastPage: plants.lastPage,
   };
 }
 

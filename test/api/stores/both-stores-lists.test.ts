@@ -65,6 +65,8 @@ test('names are found by their beginning, in pages and in one answer', async () 
       );
       assert.deepEqual(itemsOf(paged), whole);
     }
+    const line = `GET /plants?name=${prefix}&fields=id,name,owner&limit=2&cursor=last`;
+    assert.deepEqual(itemsOf([await twins.ask(ann, { line })]), whole.slice(-2));
   }
   const found = itemsOf([await twins.ask(ann, { line: 'GET /plants?name=AL&fields=name&fields=owner' })]);
   assert.deepEqual(

@@ -10,9 +10,15 @@ export function ordersConformance(ready: () => Given, change: (sql: string) => P
   const by = (prefix: string): ListOrder => ({ prefix: foldName(prefix) });
 
   /** The whole list in pages, each plant as its id and name; `between` runs after each page. */
-  async function walk(viewer: number, order: ListOrder, limit: number, between = async () => {}) {
+  async function walk(
+    viewer: number,
+    order: ListOrder,
+    limit: number,
+    between = async () => {},
+    begin?: Position,
+  ) {
     const seen: string[] = [];
-    let from: Position | undefined;
+    let from = begin;
     do {
       const page = await ready().store.plants.page({
         viewer,
@@ -169,6 +175,28 @@ export function ordersConformance(ready: () => Given, change: (sql: string) => P
         await create(viewer, undefined, { name: 'b' });
         const query = { viewer, order, from: undefined, through: last, ends, limit: 100, fields };
         assert.equal((await store.plants.page(query)).count, 4);
+      }
+    });
+
+    test('the last page begins at the last plants in every order, across owners', async () => {
+      const { store } = ready();
+      const [viewer, one, other] = [await ready().user(), await ready().user(), await ready().user()];
+      const orders = ['id', 'descending', by(''), by('b')] as const;
+      for (const order of orders) {
+        assert.equal(await store.plants.lastPage({ viewer: viewer.id, order, count: 3 }), undefined);
+      }
+      for (const owner of [viewer, one]) {
+        await named(owner.id, [MIN_ID, 'Beta'], [2n, 'beta'], [3n, 'alpha'], [MAX_ID, 'Beech']);
+      }
+      for (const owner of [one, other]) {
+        await store.access.addShare({ owner: owner.name, viewer: viewer.name, at: AT }, 10);
+      }
+      for (const order of orders) {
+        const whole = await walk(viewer.id, order, 100);
+        for (const count of [1, 2, 3, 4, 5, 8, 9, 1_000]) {
+          const from = await store.plants.lastPage({ viewer: viewer.id, order, count });
+          assert.deepEqual(await walk(viewer.id, order, 100, undefined, from), whole.slice(-count));
+        }
       }
     });
 

@@ -1,6 +1,6 @@
 import { database as limits } from '../../../limits.ts';
 import type { PlantField, Position } from '../../../plants/port.ts';
-import { FORWARD, inStretch, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
+import { inStretch, ORDER_BY, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { Database, Row, Statement } from '../engine/database.ts';
 import { statementOf } from '../engine/statement.ts';
@@ -111,6 +111,7 @@ export const LAST = {
   id: 'max(id)::text AS id, NULL AS name',
   descending: 'min(id)::text AS id, NULL AS name',
   name: '(array_agg(id))[count(*)]::text AS id, max(folded) AS name',
+  nameDescending: '(array_agg(id))[count(*)]::text AS id, min(folded) AS name',
 } as const;
 
 /**
@@ -133,7 +134,7 @@ export function pageSql(kind: OrderKind, fields: readonly PlantField[]): string 
         SELECT owner, id, name, ${PLACE_NAME[kind]} AS folded, tag
         FROM plants
         WHERE ${IN_STRETCH(kind)}
-        ORDER BY ${FORWARD[kind]}
+        ORDER BY ${ORDER_BY[kind]}
         LIMIT q.count
       ) rows
     ) p`;

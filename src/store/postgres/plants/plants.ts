@@ -1,6 +1,6 @@
 import type { PageQuery, PlantPage, Position } from '../../../plants/port.ts';
 import type { EndReads } from '../../list-end.ts';
-import { BACKWARD, FORWARD, kindOf, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
+import { kindOf, ORDER_BY, type OrderKind, PLACE_NAME, REVERSED } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Statement } from '../engine/database.ts';
@@ -48,14 +48,14 @@ export function namesCheck({ read }: Pick<Database, 'read'>, visible: VisibleOwn
 }
 
 /** One plant of each stretch, in order: rows with the number of the stretch and the position. */
-const ends = (kind: OrderKind, order: string) =>
+const ends = (kind: OrderKind, order: OrderKind) =>
   statement`SELECT q.n, p.id::text AS id, p.name
     FROM ${STRETCHES}
     CROSS JOIN LATERAL (
       SELECT id, ${PLACE_NAME[kind]} AS name
       FROM plants
       WHERE ${IN_STRETCH(kind)}
-      ORDER BY ${order}
+      ORDER BY ${ORDER_BY[order]}
       LIMIT 1
     ) p
     ORDER BY q.n`;
@@ -69,20 +69,21 @@ const counted = (kind: OrderKind) =>
         SELECT id, ${PLACE_NAME[kind]} AS folded
         FROM plants
         WHERE ${IN_STRETCH(kind)}
-        ORDER BY ${FORWARD[kind]}
+        ORDER BY ${ORDER_BY[kind]}
         LIMIT q.count
       ) rows
     ) p`;
 
 const statementsOf = (kind: OrderKind) => ({
-  first: ends(kind, FORWARD[kind]),
-  last: ends(kind, BACKWARD[kind]),
+  first: ends(kind, kind),
+  last: ends(kind, REVERSED[kind]),
   counted: counted(kind),
 });
 const STATEMENTS = {
   id: statementsOf('id'),
   descending: statementsOf('descending'),
   name: statementsOf('name'),
+  nameDescending: statementsOf('nameDescending'),
 };
 
 export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners): EndReads {

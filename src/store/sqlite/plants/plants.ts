@@ -4,8 +4,8 @@ import { foldName } from '../../../plants/folded-name.ts';
 import type { PlantId } from '../../../plants/plant.ts';
 import type { PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
-import { type EndReads, listEnd } from '../../list-end.ts';
-import { BACKWARD, FORWARD, inStretch, kindOf, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
+import { type EndReads, lastPage, listEnd } from '../../list-end.ts';
+import { inStretch, kindOf, ORDER_BY, type OrderKind, PLACE_NAME, REVERSED } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { Created } from '../../write-outcomes.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -73,6 +73,7 @@ export function plantWrites(
 
 export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const pages = new Map<string, StatementSync>();
+  const ends = endReads(db, snapshot, visible);
   const unfolded = prepare(db)`SELECT 1
     FROM plants INDEXED BY plants_unfolded
     WHERE owner IN (SELECT value FROM json_each(?)) AND folded IS NULL
@@ -112,7 +113,8 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     page: (query: PageQuery): PlantPage => snapshot.read(() => page(query)),
     hasNames: (viewer: number): boolean =>
       snapshot.read(() => unfolded.get(JSON.stringify(visible.of(viewer))) === undefined),
-    end: listEnd(endReads(db, snapshot, visible)),
+    end: listEnd(ends),
+    lastPage: lastPage(ends),
   };
 }
 
@@ -130,13 +132,16 @@ const IN_STRETCH = (kind: OrderKind) =>
   `owner = ? AND ${inStretch(kind, { first: '?', last: '?', firstName: '?', lastName: '?', most: '?' })}`;
 
 /** Without statistics SQLite would take the primary key for a list by name, and sort. */
-const PLANTS = { id: 'plants', descending: 'plants', name: 'plants INDEXED BY plants_by_name' } as const;
+const BY_NAME = 'plants INDEXED BY plants_by_name';
+const PLANTS = { id: 'plants', descending: 'plants', name: BY_NAME, nameDescending: BY_NAME } as const;
 
 /** The id of the last row, as text: a number would lose digits, and BigInt for every column costs more. */
+const LAST_IN_ORDER = `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT)`;
 const LAST_ID = {
   id: 'CAST(max(id) AS TEXT)',
   descending: 'CAST(min(id) AS TEXT)',
-  name: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT)`,
+  name: LAST_IN_ORDER,
+  nameDescending: LAST_IN_ORDER,
 } as const;
 
 function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners): EndReads {
@@ -144,6 +149,7 @@ function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners):
     id: endStatements(db, 'id'),
     descending: endStatements(db, 'descending'),
     name: endStatements(db, 'name'),
+    nameDescending: endStatements(db, 'nameDescending'),
   };
 
   /** The first position that the statement finds in the stretches. */
@@ -173,14 +179,18 @@ function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners):
 }
 
 function endStatements(db: DatabaseSync, kind: OrderKind) {
+  const lastName = kind === 'nameDescending' ? 'min(folded)' : 'max(folded)';
   const found = `FROM ${PLANTS[kind]} WHERE ${IN_STRETCH(kind)}`;
-  const one = (order: string) =>
-    db.prepare(`SELECT id, ${PLACE_NAME[kind]} AS name ${found} ORDER BY ${order} LIMIT 1`, BIGINTS);
+  const one = (order: OrderKind) =>
+    db.prepare(
+      `SELECT id, ${PLACE_NAME[kind]} AS name ${found} ORDER BY ${ORDER_BY[order]} LIMIT 1`,
+      BIGINTS,
+    );
   return {
-    first: one(FORWARD[kind]),
-    last: one(BACKWARD[kind]),
-    counted: prepare(db)`SELECT count(*) AS count, ${LAST_ID[kind]} AS id, max(folded) AS name
-      FROM (SELECT id, ${PLACE_NAME[kind]} AS folded ${found} ORDER BY ${FORWARD[kind]} LIMIT CAST(? AS INTEGER))`,
+    first: one(kind),
+    last: one(REVERSED[kind]),
+    counted: prepare(db)`SELECT count(*) AS count, ${LAST_ID[kind]} AS id, ${lastName} AS name
+      FROM (SELECT id, ${PLACE_NAME[kind]} AS folded ${found} ORDER BY ${ORDER_BY[kind]} LIMIT CAST(? AS INTEGER))`,
   };
 }
 
@@ -206,7 +216,7 @@ function pageSql(kind: OrderKind, fields: readonly PlantField[]): string {
       SELECT owner, id, name, ${PLACE_NAME[kind]} AS folded, tag
       FROM ${PLANTS[kind]}
       WHERE ${IN_STRETCH(kind)}
-      ORDER BY ${FORWARD[kind]}
+      ORDER BY ${ORDER_BY[kind]}
       LIMIT CAST(? AS INTEGER)
     )`;
 }
