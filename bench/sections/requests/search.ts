@@ -57,6 +57,7 @@ export async function search(bench: Bench): Promise<Report> {
   ] as const) {
     for (const [what, path] of [
       [`names in ${count} plants`, `/plants?name=PLANT%20{id%${count}}&limit=20`],
+      [`last names in ${count} plants`, `/plants?name=PLANT%20{id%1000}&limit=20&cursor=last`],
       [`newest of ${count} plants`, `/plants?order=desc&limit=20&from={id%${count}}`],
       [`deliveries of ${WEBHOOKS} webhooks, ${count} deliveries`, '/deliveries?limit=20'],
       [`the same, held ones`, '/deliveries?state=held&limit=20'],
