@@ -6,7 +6,7 @@ export type ListRequest = {
   viewer: number;
   /** By id when absent. */
   order?: ListOrder | undefined;
-  /** Where the list begins; by default at its start. `last`: at its last `limit` plants. */
+  /** Where the list begins; by default at its start. `last`: at its last `limit` plants, or at its start without one. */
   from: Position | 'last' | undefined;
   limit: number | undefined;
   fields: readonly PlantField[];

@@ -1,11 +1,13 @@
 import { place, turn } from '../router.ts';
 import { Button } from './button.tsx';
 
+/** The cursor of the last page, where the list has one. */
+export const LAST = 'last';
+
 type PagerProps = {
   /** The cursor of the next page, if there is one. */
   next: string | undefined;
   isLoading: boolean;
-  /** Whether the list has a cursor `last`. */
   hasLast?: boolean;
 };
 
@@ -46,6 +48,5 @@ export function Pager({ next, isLoading, hasLast = false }: PagerProps) {
   );
 }
 
-const LAST = 'last';
 const LINKED = 'You came here by a link; start at the first page.';
 const NO_WAY_BACK = 'Pages turn forward only; start at the first page.';

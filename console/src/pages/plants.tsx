@@ -5,7 +5,7 @@ import { AddButton, Button, ButtonLink, IconButton } from '../components/button.
 import { Confirm } from '../components/confirm.tsx';
 import { Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
-import { Pager } from '../components/pager.tsx';
+import { LAST, Pager } from '../components/pager.tsx';
 import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { codeOf } from '../failure.ts';
@@ -70,8 +70,7 @@ export function Plants() {
               />
             );
           }
-          if ((cursor !== undefined && cursor !== 'last') || next)
-            return <NothingHere icon="plants" what="plants" />;
+          if (next ?? (cursor !== LAST && cursor)) return <NothingHere icon="plants" what="plants" />;
           return <NoPlants isFiltered={(name ?? wanted.from) !== undefined} actions={imports} />;
         }}
       </Loaded>

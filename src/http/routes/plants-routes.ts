@@ -45,7 +45,7 @@ const ListQuery = {
     },
     cursor: {
       ...PAGE_CURSOR,
-      description: `${PAGE_CURSOR.description}. \`last\`, with a limit of at most ${limits.lastPlants}: the last limit plants`,
+      description: `${PAGE_CURSOR.description}; or \`last\`: the last page, with a limit of at most ${limits.lastPlants}`,
     },
     name: {
       type: 'string',

@@ -47,15 +47,15 @@ export function namesCheck({ read }: Pick<Database, 'read'>, visible: VisibleOwn
     (await read(UNFOLDED, [await visible.of(viewer)])).length === 0;
 }
 
-/** One plant of each stretch, in order: rows with the number of the stretch and the position. */
-const ends = (kind: OrderKind, order: OrderKind) =>
+/** The first plant of each stretch, in order: rows with the number of the stretch and the position. */
+const first = (kind: OrderKind) =>
   statement`SELECT q.n, p.id::text AS id, p.name
     FROM ${STRETCHES}
     CROSS JOIN LATERAL (
       SELECT id, ${PLACE_NAME[kind]} AS name
       FROM plants
       WHERE ${IN_STRETCH(kind)}
-      ORDER BY ${ORDER_BY[order]}
+      ORDER BY ${ORDER_BY[kind]}
       LIMIT 1
     ) p
     ORDER BY q.n`;
@@ -74,11 +74,7 @@ const counted = (kind: OrderKind) =>
       ) rows
     ) p`;
 
-const statementsOf = (kind: OrderKind) => ({
-  first: ends(kind, kind),
-  last: ends(kind, REVERSED[kind]),
-  counted: counted(kind),
-});
+const statementsOf = (kind: OrderKind) => ({ first: first(kind), counted: counted(kind) });
 const STATEMENTS = {
   id: statementsOf('id'),
   descending: statementsOf('descending'),
@@ -97,8 +93,8 @@ export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwner
 
   return {
     stretches: visible.stretches,
-    highestOfEach: (stretches) => endsOf(stretches, STATEMENTS.id.last),
-    last: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[kind].last)).at(-1),
+    highestOfEach: (stretches) => endsOf(stretches, STATEMENTS.descending.first),
+    last: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[REVERSED[kind]].first)).at(-1),
     first: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[kind].first))[0],
     async count(stretch, kind, most) {
       const input = JSON.stringify([{ ...inputOf(stretch, 0), count: most }]);

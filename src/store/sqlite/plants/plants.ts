@@ -135,13 +135,12 @@ const IN_STRETCH = (kind: OrderKind) =>
 const BY_NAME = 'plants INDEXED BY plants_by_name';
 const PLANTS = { id: 'plants', descending: 'plants', name: BY_NAME, nameDescending: BY_NAME } as const;
 
-/** The id of the last row, as text: a number would lose digits, and BigInt for every column costs more. */
-const LAST_IN_ORDER = `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT)`;
-const LAST_ID = {
-  id: 'CAST(max(id) AS TEXT)',
-  descending: 'CAST(min(id) AS TEXT)',
-  name: LAST_IN_ORDER,
-  nameDescending: LAST_IN_ORDER,
+/** The position of the last row. The id is text: a number would lose digits, and BigInt for every column costs more. */
+const LAST = {
+  id: 'CAST(max(id) AS TEXT) AS id, NULL AS name',
+  descending: 'CAST(min(id) AS TEXT) AS id, NULL AS name',
+  name: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT) AS id, max(folded) AS name`,
+  nameDescending: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT) AS id, min(folded) AS name`,
 } as const;
 
 function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners): EndReads {
@@ -164,8 +163,9 @@ function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners):
 
   return {
     stretches: visible.stretches,
-    highestOfEach: (stretches) => stretches.flatMap((stretch) => find(statements.id.last, [stretch]) ?? []),
-    last: (stretches, kind) => find(statements[kind].last, stretches.toReversed()),
+    highestOfEach: (stretches) =>
+      stretches.flatMap((stretch) => find(statements.descending.first, [stretch]) ?? []),
+    last: (stretches, kind) => find(statements[REVERSED[kind]].first, stretches.toReversed()),
     first: (stretches, kind) => find(statements[kind].first, stretches),
     count(stretch, kind, most) {
       const row = snapshot.read(() =>
@@ -179,17 +179,13 @@ function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners):
 }
 
 function endStatements(db: DatabaseSync, kind: OrderKind) {
-  const lastName = kind === 'nameDescending' ? 'min(folded)' : 'max(folded)';
   const found = `FROM ${PLANTS[kind]} WHERE ${IN_STRETCH(kind)}`;
-  const one = (order: OrderKind) =>
-    db.prepare(
-      `SELECT id, ${PLACE_NAME[kind]} AS name ${found} ORDER BY ${ORDER_BY[order]} LIMIT 1`,
-      BIGINTS,
-    );
   return {
-    first: one(kind),
-    last: one(REVERSED[kind]),
-    counted: prepare(db)`SELECT count(*) AS count, ${LAST_ID[kind]} AS id, ${lastName} AS name
+    first: db.prepare(
+      `SELECT id, ${PLACE_NAME[kind]} AS name ${found} ORDER BY ${ORDER_BY[kind]} LIMIT 1`,
+      BIGINTS,
+    ),
+    counted: prepare(db)`SELECT count(*) AS count, ${LAST[kind]}
       FROM (SELECT id, ${PLACE_NAME[kind]} AS folded ${found} ORDER BY ${ORDER_BY[kind]} LIMIT CAST(? AS INTEGER))`,
   };
 }
@@ -211,7 +207,7 @@ function pageSql(kind: OrderKind, fields: readonly PlantField[]): string {
   const object = fields.includes('tag')
     ? `CASE WHEN tag IS NULL THEN ${withoutTag} ELSE ${whole} END`
     : whole;
-  return `SELECT group_concat(${object}, '${SEPARATOR}'), count(*), ${LAST_ID[kind]}, max(folded)
+  return `SELECT group_concat(${object}, '${SEPARATOR}'), count(*), ${LAST[kind]}
     FROM (
       SELECT owner, id, name, ${PLACE_NAME[kind]} AS folded, tag
       FROM ${PLANTS[kind]}
