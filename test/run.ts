@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { run } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -24,8 +24,8 @@ const { values: flags, positionals: named } = parseArgs({
 });
 const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + 1;
 const TIMEOUT_MS = 120_000;
-/** Files that run in one process: enough that none takes long. */
-const BUNDLES = 4;
+/** Files of one folder share processes: to start Node and load the service takes most of the time of a small file. */
+const MOST_FILES = 6;
 // Test processes share what Node compiled: stripping the types of the service takes 0.3 s of CPU.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'node');
 
@@ -118,22 +118,21 @@ function testFiles(): string[] {
   const all = globSync('test/**/*.test.ts', { cwd: root }).sort(longestFirst);
   const quick = all.filter((file) => isQuick(file));
   if (flags.quick) return bundles('quick', quick);
-  const api = all.filter((file) => file.startsWith('test/api/') && !quick.includes(file));
-  // They share the browser, too.
-  const pages = all.filter((file) => file.startsWith('test/console/') && !quick.includes(file));
-  const others = all.filter((file) => ![quick, api, pages].some((files) => files.includes(file)));
-  return [...bundles('console', pages), ...others, ...bundles('api', api), ...bundles('quick', quick)];
+  const others = Object.groupBy(
+    all.filter((file) => !quick.includes(file)),
+    (file) => dirname(file).replace('test/', '').replaceAll('/', '-'),
+  );
+  const folders = Object.entries(others).flatMap(([folder, files]) => bundles(folder, files ?? []));
+  return [...folders, ...bundles('quick', quick)];
 }
 
-/**
- * A few files that import the given ones, so that these share processes: to start Node and load the service takes most
- * of the time of a small file.
- */
+/** Files that import the given ones, each as many, so that these run in one process. */
 function bundles(name: string, files: string[]): string[] {
   const folder = join(root, 'node_modules', '.cache', 'tests');
   mkdirSync(folder, { recursive: true });
-  return Array.from({ length: BUNDLES }, (_, n) => {
-    const imports = files.filter((_file, i) => i % BUNDLES === n);
+  const count = Math.ceil(files.length / MOST_FILES);
+  return Array.from({ length: count }, (_, n) => {
+    const imports = files.filter((_file, i) => i % count === n);
     const bundle = join(folder, `${name}-${n + 1}.test.mjs`);
     writeFileSync(bundle, imports.map((file) => `import '${pathToFileURL(join(root, file))}';\n`).join(''));
     return bundle;
