@@ -5,7 +5,7 @@ import { writes } from '../limits.ts';
 import type { EndedBatch } from '../observability/port.ts';
 import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracing/port.ts';
-import { outcomeUnknown, unavailable } from './failures.ts';
+import { outcomeUnknown, unavailable } from './write-outcomes.ts';
 
 /**
  * Group commit: commands that arrive during a commit become one transaction, the next. The queue is limited by count,

@@ -3,7 +3,7 @@ import type { EndedBatch } from '../observability/port.ts';
 import type { Clock, Log } from '../runtime.ts';
 import type { LaneOwners } from '../webhooks/delivery/deliver.ts';
 import type { LaneStore } from '../webhooks/delivery/port.ts';
-import type { PlainError } from './failures.ts';
+import type { PlainError } from './write-outcomes.ts';
 
 /** The main thread's view of the lanes, and how the sender thread connects to them. */
 export type LanesOfMain = {

@@ -7,9 +7,8 @@ import type {
   RedeliverRequest,
   ReplayRequest,
 } from '../../../webhooks/port.ts';
-import { absentState, storedState } from '../../delivery-states.ts';
 import { END } from '../../event-ids.ts';
-import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
+import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Row } from '../engine/database.ts';

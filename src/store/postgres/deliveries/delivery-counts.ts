@@ -1,8 +1,7 @@
 import { feeds as limits } from '../../../limits.ts';
 import type { ReplayRequest, WebhookHealth } from '../../../webhooks/port.ts';
-import { storedState } from '../../delivery-states.ts';
 import { behind } from '../../event-ids.ts';
-import { FEED_TYPES } from '../../rows.ts';
+import { FEED_TYPES, storedState } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { pathId, statement } from '../engine/statement.ts';

@@ -5,8 +5,8 @@ import { type LaneLeases, startLeases } from '../../../webhooks/delivery/leases.
 import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
 import type { DatabaseSource, LaneParts, Lanes, LanesOfMain } from '../../lane-threads.ts';
 import { type Database, openDatabase } from '../engine/database.ts';
-import { nothingAnnounced } from '../replicas/announced.ts';
 import { createDatabaseClock } from '../replicas/database-clock.ts';
+import { nothingAnnounced } from '../replicas/hints.ts';
 import { laneOwners } from '../replicas/lane-owners.ts';
 import type { News } from '../replicas/news.ts';
 import { laneReads } from './lanes.ts';

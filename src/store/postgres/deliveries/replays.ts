@@ -2,7 +2,7 @@ import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind } from '../../event-ids.ts';
 import type { Query, Row, Statement } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
 import { walkEvents } from './event-walk.ts';
 

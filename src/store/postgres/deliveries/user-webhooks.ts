@@ -1,7 +1,7 @@
 import { USER_DISABLED } from '../../../access/users.ts';
 import type { Query } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { changeWebhook, DELETION, deleted } from './webhooks.ts';
 
 /** Changes webhooks of a user. They are locked in id order, as everywhere that locks several. */

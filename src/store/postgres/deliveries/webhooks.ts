@@ -9,7 +9,7 @@ import { toWebhook } from '../../rows.ts';
 import type { Database, Query, Row } from '../engine/database.ts';
 import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { database as limits } from '../../../limits.ts';
-import type { Announced, DueLane } from './announced.ts';
+import type { Work } from '../../../webhooks/delivery/port.ts';
 import type { Heartbeat } from './heartbeat.ts';
-import { createHints, type HintsOptions } from './hints.ts';
+import { type Announced, createHints, type HintsOptions } from './hints.ts';
 
 type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   heartbeat: Pick<Heartbeat, 'beat'>;
@@ -17,7 +17,7 @@ export type News = ReturnType<typeof createNews>;
 export function createNews(options: NewsOptions) {
   const { heartbeat, unsettled } = options;
   const listeners = {
-    work: [] as ((lanes: readonly DueLane[]) => void)[],
+    work: [] as ((lanes: readonly Work[]) => void)[],
     events: [] as ((owners: readonly number[]) => void)[],
     change: [] as ((webhook: string) => void)[],
   };
@@ -75,7 +75,7 @@ export function createNews(options: NewsOptions) {
       hints.send(announced);
       await tell(announced);
     },
-    onWork: (listener: (lanes: readonly DueLane[]) => void) => void listeners.work.push(listener),
+    onWork: (listener: (lanes: readonly Work[]) => void) => void listeners.work.push(listener),
     onEvents: (listener: (owners: readonly number[]) => void) => void listeners.events.push(listener),
     onChange: (listener: (webhook: string) => void) => void listeners.change.push(listener),
     async close(): Promise<void> {

@@ -10,9 +10,8 @@ import type {
   ReplayRequest,
   WebhookHealth,
 } from '../../../webhooks/port.ts';
-import { absentState, storedState } from '../../delivery-states.ts';
 import { behind, END, latest } from '../../event-ids.ts';
-import { FEED_TYPES, KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
+import { absentState, FEED_TYPES, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { prepare } from '../engine/prepare.ts';

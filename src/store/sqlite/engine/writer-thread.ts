@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { PlainError } from '../../failures.ts';
-import { unavailable } from '../../failures.ts';
+import type { PlainError } from '../../write-outcomes.ts';
+import { unavailable } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
 import { createCheckpoint } from './checkpoint.ts';
 import { openConnection } from './connection.ts';
