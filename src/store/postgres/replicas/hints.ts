@@ -3,6 +3,7 @@ import pg from 'pg';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
+import { together } from '../../lane-threads.ts';
 import type { Database } from '../engine/database.ts';
 import type { TimedQuery } from '../engine/primary.ts';
 import { statement } from '../engine/statement.ts';
@@ -85,12 +86,7 @@ function isEmpty({ lanes, owners, changed, access }: Announced): boolean {
 
 function compact({ lanes, owners, changed, access }: Announced): Announced {
   const first = new Map<string, Work>();
-  for (const lane of lanes) {
-    const known = first.get(lane.webhook);
-    const isFirst = !known || (known.due ?? 0) > (lane.due ?? 0);
-    const isAsked = lane.isAsked === true || known?.isAsked === true;
-    first.set(lane.webhook, { ...(isFirst ? lane : known), ...(isAsked && { isAsked }) });
-  }
+  for (const lane of lanes) first.set(lane.webhook, together(first.get(lane.webhook), lane));
   return { lanes: [...first.values()], owners: [...new Set(owners)], changed: [...new Set(changed)], access };
 }
 

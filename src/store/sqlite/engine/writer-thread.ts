@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { LaneNews } from '../../lane-threads.ts';
 import type { PlainError } from '../../write-outcomes.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
@@ -23,9 +24,6 @@ export type WriterMessage = Command[] | { sender: MessagePort } | 'close';
 
 /** Tells the main thread that a batch of the sender thread failed, or that one succeeded after a failure. */
 export type WriterNews = { senderBatch: PlainError | undefined };
-
-/** What the sender thread learns after a commit. */
-export type LaneNews = Pick<Announced, 'work' | 'changed'>;
 
 if (parentPort) serve(parentPort, workerData);
 
