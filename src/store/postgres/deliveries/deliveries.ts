@@ -14,7 +14,6 @@ import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import { activityReads } from './activity.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import {
   disabledWith,
@@ -232,7 +231,6 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
     ...deliveryCounts(database, visible),
-    ...activityReads(database, visible),
   };
 }
 
