@@ -28,7 +28,10 @@ export type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: N
 export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesOfMain & { close(): void } {
   let sender: MessagePort | undefined;
 
-  news.onLanes((told) => sender?.postMessage(told));
+  news.onLanes(({ work, changed }) => {
+    const known = work.map(({ webhook, due, isAsked }) => ({ webhook, due, isAsked }));
+    sender?.postMessage({ work: known, changed } satisfies LaneNews);
+  });
 
   /** Lets the preferred replicas take them now instead of at their next search. */
   function announce(handedOver: HandedOver): void {
