@@ -1,6 +1,6 @@
 import type { Measures, SendingReading } from '../observability/port.ts';
-import type { PlainError } from '../store/failures.ts';
 import type { LaneSource } from '../store/lane-threads.ts';
+import type { PlainError } from '../store/write-outcomes.ts';
 import type { TracingOptions } from '../tracing/open.ts';
 import type { Schedule } from '../webhooks/delivery/schedule.ts';
 

@@ -1,12 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError, type ErrorCode, retryLater } from '../errors.ts';
+import { AppError, retryLater } from '../errors.ts';
 import type { Caller } from '../idempotency/port.ts';
 import { writes } from '../limits.ts';
 import type { EndedBatch } from '../observability/port.ts';
 import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracing/port.ts';
-import { abandonCommit, beginCommit, endCommit } from './commit-spans.ts';
-import { outcomeUnknown, unavailable } from './failures.ts';
+import { outcomeUnknown, unavailable } from './write-outcomes.ts';
 
 /**
  * Group commit: commands that arrive during a commit become one transaction, the next. The queue is limited by count,
@@ -98,19 +97,19 @@ export function groupCommit<Command>(
   }
 
   async function commitBatch(batch: Waiting<Command>[]): Promise<void> {
-    beginCommit(batch);
+    for (const { span } of batch) span?.mark('the transaction begins');
     const measured = batchEnded && measure(batch, clock.now(), batchEnded);
     const watch = patience && watched(batch, patience);
     const commands = batch.map(({ command }) => command);
-    const [result] = await Promise.allSettled([commit(commands, watch?.mayBegin ?? (() => true))]);
+    const result = await commit(commands, watch?.mayBegin ?? (() => true)).catch(
+      (error: unknown): Ended => ({ outcomes: [], failures: batch.map((_, index) => ({ index, error })) }),
+    );
     watch?.stop();
     measured?.(result);
     const pauses = gathering !== undefined && batch.length >= gathering.many && !closed;
     // Before this batch is answered, so that the next one is already being written meanwhile.
     if (!pauses) commitNext();
-    endCommit(batch, result);
-    if (result.status === 'fulfilled') settle(batch, result.value);
-    else rejectAll(batch, result.reason);
+    settle(batch, result);
     if (!pauses) return;
     await pause(gathering.pauseMs);
     commitNext();
@@ -160,7 +159,7 @@ export function groupCommit<Command>(
     const dropped = queue.filter(isDropped);
     putQueue(queue.filter((waiting) => !isDropped(waiting)));
     const error = why();
-    for (const waiting of dropped) abandonCommit(waiting, error);
+    for (const { span } of dropped) span?.end({ failure: failureOf(error) });
     rejectAll(dropped, error);
   }
 
@@ -222,7 +221,7 @@ type Waiting<Command> = {
   bytes: number;
   at: number;
   caller: Waiter | undefined;
-  /** The span of the wait, if the caller's request is traced. */
+  /** The wait and the commit, if the caller's request is traced: one span for the batch would be in one trace only. */
   span: Span | undefined;
   resolve(outcome: unknown): void;
   reject(error: unknown): void;
@@ -232,34 +231,40 @@ function ageOfFirst([first]: readonly Waiting<unknown>[], now: number): number {
   return first ? now - first.at : 0;
 }
 
+/** When the whole batch failed, possibly because of a bug, each command has the same error. */
+type Ended = { outcomes: unknown[]; failures: { index: number; error: unknown }[] };
+
 /** Call it when a batch begins, and what it returns when the batch has ended. */
 function measure(
   batch: readonly Waiting<unknown>[],
   now: number,
   batchEnded: (batch: EndedBatch) => void,
-): (result: PromiseSettledResult<BatchResult>) => void {
+): (ended: Ended) => void {
   const waitMs = ageOfFirst(batch, now);
   const begin = performance.now();
-  return (result) => {
+  return ({ failures }) => {
     const commitMs = performance.now() - begin;
-    batchEnded({ commands: batch.length, waitMs, commitMs, failures: failuresOf(result, batch.length) });
+    const codes = failures.map(({ error }) => (error instanceof AppError ? error.code : 50000));
+    batchEnded({ commands: batch.length, waitMs, commitMs, failures: codes });
   };
-}
-
-function failuresOf(result: PromiseSettledResult<BatchResult>, commands: number): ErrorCode[] {
-  if (result.status === 'fulfilled') return result.value.failures.map(({ error }) => error.code);
-  return Array(commands).fill(result.reason instanceof AppError ? result.reason.code : 50000);
 }
 
 function rejectAll(waiting: readonly Waiting<unknown>[], error: unknown): void {
   for (const { reject } of waiting) reject(error);
 }
 
-function settle(batch: Waiting<unknown>[], { outcomes, failures }: BatchResult): void {
+/** Ends each command's span, and answers it. */
+function settle(batch: readonly Waiting<unknown>[], { outcomes, failures }: Ended): void {
   const failed = new Map(failures.map(({ index, error }) => [index, error]));
-  batch.forEach(({ resolve, reject }, index) => {
+  batch.forEach(({ span, resolve, reject }, index) => {
     const error = failed.get(index);
-    if (error) reject(error);
+    const failure = error === undefined ? undefined : failureOf(error);
+    span?.end({ attributes: { 'plant_store.batch.size': batch.length }, failure });
+    if (failure) reject(error);
     else resolve(outcomes[index]);
   });
+}
+
+function failureOf(error: unknown): { type: string } {
+  return { type: error instanceof Error && 'code' in error ? String(error.code) : 'fault' };
 }

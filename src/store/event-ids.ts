@@ -1,3 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
+import { feeds as limits } from '../limits.ts';
+
 /** Event ids as bounds for walking a key. */
 
 /** Sorts before every event id. */
@@ -16,4 +19,27 @@ export function latest(ids: readonly unknown[]): string | undefined {
     (last, id) => (typeof id === 'string' && (last === undefined || id > last) ? id : last),
     undefined,
   );
+}
+
+type Row = Readonly<Record<string, unknown>>;
+type ReadPart = (from: string) => Row | undefined | Promise<Row | undefined>;
+
+/**
+ * Reads a key in parts, each in its own turn of the event loop.
+ * @param read from an id on, returns how many rows it has `seen`, `feeds.counted` unless there are fewer, and the `last`
+ */
+export async function* parts(read: ReadPart, first: string): AsyncGenerator<Row, void> {
+  for (let from: string | undefined = first; from !== undefined; ) {
+    const part: Row = (await read(from)) ?? {};
+    yield part;
+    from = Number(part.seen) >= limits.counted ? behind(String(part.last)) : undefined;
+    if (from !== undefined) await setImmediate();
+  }
+}
+
+/** @param read returns how many rows of the part count as `count`, too */
+export async function countIn(read: ReadPart, first: string): Promise<number> {
+  let total = 0;
+  for await (const { count } of parts(read, first)) total += Number(count);
+  return total;
 }

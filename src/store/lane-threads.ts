@@ -2,8 +2,8 @@ import type { MessagePort } from 'node:worker_threads';
 import type { EndedBatch } from '../observability/port.ts';
 import type { Clock, Log } from '../runtime.ts';
 import type { LaneOwners } from '../webhooks/delivery/deliver.ts';
-import type { LaneStore } from '../webhooks/delivery/port.ts';
-import type { PlainError } from './failures.ts';
+import type { LaneStore, Work } from '../webhooks/delivery/port.ts';
+import type { PlainError } from './write-outcomes.ts';
 
 /** The main thread's view of the lanes, and how the sender thread connects to them. */
 export type LanesOfMain = {
@@ -52,3 +52,26 @@ export type Lanes = {
   waiting(): { commands: number; ageMs: number };
   close(): Promise<void>;
 };
+
+/** What the sender thread learns of commits. */
+export type LaneNews = { work: readonly Work[]; changed: readonly string[] };
+
+export function laneListeners(): Pick<LaneStore, 'onWork' | 'onChange'> & { tell(news: LaneNews): void } {
+  const ofWork: ((work: readonly Work[]) => void)[] = [];
+  const ofChange: ((webhook: string) => void)[] = [];
+  return {
+    onWork: (listener) => void ofWork.push(listener),
+    onChange: (listener) => void ofChange.push(listener),
+    tell({ work, changed }) {
+      for (const webhook of changed) for (const listener of ofChange) listener(webhook);
+      if (work.length > 0) for (const listener of ofWork) listener(work);
+    },
+  };
+}
+
+/** What is known of a lane from two pieces of news. */
+export function together(one: Work | undefined, other: Work): Work {
+  if (!one) return other;
+  const isAsked = one.isAsked === true || other.isAsked === true;
+  return { ...((one.due ?? 0) > (other.due ?? 0) ? other : one), isAsked };
+}

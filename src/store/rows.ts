@@ -3,7 +3,7 @@ import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency/port.ts';
 import type { DueDelivery, LaneSettings } from '../webhooks/delivery/port.ts';
 import { type EventType, eventTypes, feedTypes } from '../webhooks/event-types.ts';
-import type { AttemptRecord, Delivery, PlantEvent, Webhook } from '../webhooks/port.ts';
+import type { AttemptRecord, Delivery, DeliveryState, PlantEvent, Webhook } from '../webhooks/port.ts';
 import type { CursorKeys } from './store.ts';
 
 /** Converts rows of both stores, which name their columns alike. The embedded store keeps booleans as numbers. */
@@ -142,7 +142,17 @@ export function toDelivery(row: Row, webhook: string, isDisabled: boolean): Deli
   };
 }
 
-function stateOf(stored: unknown, isDisabled: boolean): Delivery['state'] {
+/** The state as stored: a held delivery is a pending one of a disabled webhook. */
+export function storedState(state: DeliveryState): Exclude<DeliveryState, 'held'> {
+  return state === 'held' ? 'pending' : state;
+}
+
+/** The state that no delivery of an enabled, or disabled, webhook can have. */
+export function absentState(isDisabled: boolean): DeliveryState {
+  return isDisabled ? 'pending' : 'held';
+}
+
+function stateOf(stored: unknown, isDisabled: boolean): DeliveryState {
   if (stored === 'pending') return isDisabled ? 'held' : 'pending';
   if (stored === 'failed' || stored === 'delivered') return stored;
   throw new Error(`A delivery has the unknown state ${stored}.`);

@@ -1,9 +1,9 @@
 import { disabledUser } from '../access/users.ts';
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode, retryLater } from '../errors.ts';
 import type { PlantId } from '../plants/plant.ts';
 import type { CreateOutcome } from '../plants/port.ts';
 
-/** Outcomes of a write for a caller when nothing was done. */
+/** How writes end, besides their results. */
 
 /** The caller is disabled or deleted. */
 export const USER_GONE = 'user gone';
@@ -35,3 +35,28 @@ export function createOutcome(created: Created, wanted: PlantId | undefined, mos
 export function fault(cause: unknown): AppError {
   return new AppError(50000, 'The store could not carry out the command.', { cause });
 }
+
+export function unavailable(cause: unknown): AppError {
+  return retryLater(50302, 'The store is not available; nothing was done. Retry in a moment.', { cause });
+}
+
+/** @param what the beginning of a sentence that says what happened */
+export function outcomeUnknown(what: string, cause: unknown): AppError {
+  return retryLater(50301, `${what}, so the outcome is unknown. Retry with the same key or id.`, { cause });
+}
+
+/** Errors as data, to pass between threads: messages do not preserve their class. */
+export type PlainError = {
+  code: ErrorCode;
+  message: string;
+  headers: Record<string, string>;
+  cause: PlainCause | undefined;
+};
+
+/** `isFinal` of a StoreFailure, `errcode` of an error of SQLite. */
+export type PlainCause = {
+  message: string;
+  stack: string | undefined;
+  isFinal: boolean | undefined;
+  errcode: number | undefined;
+};

@@ -5,9 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
-import type { Announced, DueLane } from '../../../src/store/postgres/replicas/announced.ts';
+import type { Announced } from '../../../src/store/postgres/replicas/hints.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import type { Store } from '../../../src/store/store.ts';
+import type { Work } from '../../../src/webhooks/delivery/port.ts';
 import { type Given, given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { makeStoreDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
@@ -132,7 +133,7 @@ describe('hints', () => {
 });
 
 /** Notifications that would break statements that contained them, and invalid ones. */
-function forgeriesOf(lane: DueLane): string[] {
+function forgeriesOf(lane: Work): string[] {
   return [
     '',
     'plants',

@@ -5,7 +5,7 @@ import type { Database, Query, Row } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 
 /**
  * Locks users against other writes of shares, so that the limits hold, and against batches (`lockUsers`), so that a

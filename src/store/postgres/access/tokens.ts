@@ -12,7 +12,7 @@ import { toToken } from '../../rows.ts';
 import type { Database, Query } from '../engine/database.ts';
 import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { ensure } from './users.ts';
 
 const INSERT = statement`INSERT INTO tokens (hash, id, user_id, label, scopes, bootstrap, created_at, expires_at)

@@ -1,6 +1,6 @@
 import type { Belongings, User } from '../../../access/port.ts';
 import { toBelongings, toUser } from '../../rows.ts';
-import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/user-webhooks.ts';
+import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/webhooks.ts';
 import type { Database, Query, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';

@@ -4,7 +4,7 @@ import { LOCKS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { expirySlice, keyRemoval } from './expiries.ts';
 import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';

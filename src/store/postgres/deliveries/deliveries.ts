@@ -7,15 +7,13 @@ import type {
   RedeliverRequest,
   ReplayRequest,
 } from '../../../webhooks/port.ts';
-import { absentState, storedState } from '../../delivery-states.ts';
 import { END } from '../../event-ids.ts';
-import { KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
+import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import { activityReads } from './activity.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import {
   disabledWith,
@@ -233,7 +231,6 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
     ...deliveryCounts(database, visible),
-    ...activityReads(database, visible),
   };
 }
 

@@ -1,10 +1,9 @@
 import { feeds as limits } from '../../../limits.ts';
-import type { ReplayRequest, WebhookHealth } from '../../../webhooks/port.ts';
-import { storedState } from '../../delivery-states.ts';
-import { behind } from '../../event-ids.ts';
-import { FEED_TYPES } from '../../rows.ts';
+import type { Activity, ActivityQuery, ReplayRequest, WebhookHealth } from '../../../webhooks/port.ts';
+import { countIn } from '../../event-ids.ts';
+import { FEED_TYPES, storedState } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Row } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
 import { pathId, statement } from '../engine/statement.ts';
 import {
   disabledWith,
@@ -60,15 +59,43 @@ const OLDEST = statement`SELECT e.created_at AS at
   ORDER BY d.event
   LIMIT 1`;
 
+/** $1 the owners, $2 the start, $3 the end (exclusive), $4 the most rows of each owner. */
+const EVENTS_BETWEEN = statement`SELECT count(*) AS seen, count(*) FILTER (WHERE e.type = 'plant.created') AS plants
+  FROM unnest($1::int8[]) AS o (id)
+  CROSS JOIN LATERAL (
+    SELECT type
+    FROM events
+    WHERE owner = o.id AND id >= $2 AND id < $3
+    ORDER BY id
+    LIMIT ${unplanned('$4')}
+  ) e`;
+
+/** $1 the subscriber; the others as above, for each webhook. */
+const DELIVERIES_BETWEEN = statement`SELECT count(*) AS seen,
+    count(*) FILTER (WHERE d.state = 'delivered') AS delivered,
+    count(*) FILTER (WHERE d.state = 'failed') AS failed,
+    count(*) FILTER (WHERE d.state = 'pending') AS waiting
+  FROM webhooks w
+  CROSS JOIN LATERAL (
+    SELECT state
+    FROM deliveries
+    WHERE subscriber = $1 AND webhook = w.id AND event >= $2 AND event < $3
+    ORDER BY event
+    LIMIT ${unplanned('$4')}
+  ) d
+  WHERE w.owner = $1 AND w.status <> 'deleted'`;
+
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   function countState(webhook: string, state: string, from: string, disabled?: boolean): Promise<number> {
-    if (state === 'delivered') return count((next) => read(COUNT_DELIVERED, [pathId(webhook), next]), from);
-    return count((next) => read(COUNT_UNDELIVERED, [pathId(webhook), next, state, disabled]), from);
+    const [id, more] = [pathId(webhook), state === 'delivered' ? [] : [state, disabled]];
+    const part = state === 'delivered' ? COUNT_DELIVERED : COUNT_UNDELIVERED;
+    return countIn(async (next) => (await read(part, [id, next, ...more]))[0], from);
   }
 
   async function countEvents(owners: readonly number[], from: string): Promise<number> {
     let total = 0;
-    for (const owner of owners) total += await count((next) => read(COUNT_EVENTS, [owner, next]), from);
+    for (const owner of owners)
+      total += await countIn(async (next) => (await read(COUNT_EVENTS, [owner, next]))[0], from);
     return total;
   }
 
@@ -85,16 +112,19 @@ export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: Visibl
       if (state === undefined) return countEvents(await visible.of(owner), from);
       return countState(webhook, storedState(state), from, disabledWith(state));
     },
+    async activity({ viewer, from, before, most }: ActivityQuery): Promise<Activity | undefined> {
+      const bound = most + 1;
+      const [[events], [deliveries]] = await Promise.all([
+        read(EVENTS_BETWEEN, [await visible.of(viewer), from, before, bound]),
+        read(DELIVERIES_BETWEEN, [viewer, from, before, bound]),
+      ]);
+      if (Number(events?.seen) + Number(deliveries?.seen) > most) return undefined;
+      return {
+        plants: Number(events?.plants),
+        delivered: Number(deliveries?.delivered),
+        failed: Number(deliveries?.failed),
+        waiting: Number(deliveries?.waiting),
+      };
+    },
   };
-}
-
-/** @param readPart returns a row with the number of rows in the part, how many of them count, and the last one */
-async function count(readPart: (from: string) => Promise<Row[]>, from: string): Promise<number> {
-  let total = 0;
-  for (let next: string | undefined = from; next !== undefined; ) {
-    const [part]: Row[] = await readPart(next);
-    total += Number(part?.count);
-    next = Number(part?.seen) >= limits.counted ? behind(String(part?.last)) : undefined;
-  }
-  return total;
 }

@@ -9,43 +9,22 @@ export async function expirySlice(
   { before, from, limit }: ExpiryRequest,
   query: Query,
 ): Promise<ExpiryPosition | undefined> {
-  let at: ExpiryPosition | undefined = from ?? { owner: 0, event: '' };
-  for (let left = limit; left > 0 && at; ) {
-    const next = await nextOwner(at, before, left, query);
-    left -= next.looked;
-    if (next.found === undefined) at = next.position;
-    else {
-      const { rows, position } = await expireOf(next.found, { before, limit: Math.max(1, left) }, query);
-      left -= rows;
-      at = position;
+  let at = from ?? { owner: 0, event: '' };
+  for (let left = limit; left > 0; ) {
+    const [row] = await query(NEXT_OWNER, [at.owner, at.event, before, left]);
+    if (row?.found == null) {
+      if (Number(row?.looked) < left) return undefined;
+      // After all events of the last owner.
+      return { owner: Number(row?.last), event: before };
     }
+    left -= 1;
+    const owner = Number(row.found);
+    const event = owner === at.owner ? at.event : '';
+    const { rows, position } = await expireOf({ owner, event }, { before, limit: Math.max(1, left) }, query);
+    left -= rows;
+    at = position;
   }
   return at;
-}
-
-type NextOwner = {
-  /** The owner to check, and the position after which their events begin. */
-  found: ExpiryPosition | undefined;
-  /** Where to continue if no owner was found; undefined at the end. */
-  position: ExpiryPosition | undefined;
-  looked: number;
-};
-
-async function nextOwner(
-  { owner, event }: ExpiryPosition,
-  before: string,
-  limit: number,
-  query: Query,
-): Promise<NextOwner> {
-  const [row] = await query(NEXT_OWNER, [owner, event, before, limit]);
-  const looked = Number(row?.looked);
-  if (row?.found !== null && row?.found !== undefined) {
-    const found = Number(row.found);
-    return { found: { owner: found, event: found === owner ? event : '' }, position: undefined, looked: 1 };
-  }
-  // After all events of the last owner.
-  const position = looked < limit ? undefined : { owner: Number(row?.last), event: before };
-  return { found: undefined, position, looked };
 }
 
 type Subscriber = { subscriber: number; webhook: string; isDeleted: boolean };

@@ -2,20 +2,24 @@ import { randomBytes } from 'node:crypto';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { parseDatabaseUrl } from '../../../config/database-url.ts';
 import { type LaneLeases, startLeases } from '../../../webhooks/delivery/leases.ts';
-import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
-import type { DatabaseSource, LaneParts, Lanes, LanesOfMain } from '../../lane-threads.ts';
+import type { LaneStore, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import {
+  type DatabaseSource,
+  type LaneNews,
+  type LaneParts,
+  type Lanes,
+  type LanesOfMain,
+  laneListeners,
+} from '../../lane-threads.ts';
 import { type Database, openDatabase } from '../engine/database.ts';
-import { nothingAnnounced } from '../replicas/announced.ts';
 import { createDatabaseClock } from '../replicas/database-clock.ts';
+import { nothingAnnounced } from '../replicas/hints.ts';
 import { laneOwners } from '../replicas/lane-owners.ts';
 import type { News } from '../replicas/news.ts';
 import { laneReads } from './lanes.ts';
 import { recordOutcomes } from './outcomes.ts';
 
-/** What the sender thread learns: of this replica's commits, and of hints from others. */
-type LaneNews = { work: readonly Work[]; changed: readonly string[] };
-
-/** What it reports: the webhooks whose lanes were given back for other replicas. */
+/** What the sender thread reports: the webhooks whose lanes were given back for other replicas. */
 type HandedOver = readonly string[];
 
 export type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
@@ -24,15 +28,10 @@ export type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: N
 export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesOfMain & { close(): void } {
   let sender: MessagePort | undefined;
 
-  function tell(told: LaneNews): void {
-    sender?.postMessage(told);
-  }
-
-  news.onWork((lanes) => {
-    const work = lanes.map(({ webhook, due, isAsked }) => ({ webhook, due, isAsked }));
-    tell({ work, changed: [] });
+  news.onLanes(({ work, changed }) => {
+    const known = work.map(({ webhook, due, isAsked }) => ({ webhook, due, isAsked }));
+    sender?.postMessage({ work: known, changed } satisfies LaneNews);
   });
-  news.onChange((webhook) => tell({ work: [], changed: [webhook] }));
 
   /** Lets the preferred replicas take them now instead of at their next search. */
   function announce(handedOver: HandedOver): void {
@@ -63,22 +62,16 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
   const { log, batchEnded } = parts;
   const database = openDatabase({ url: parseDatabaseUrl(url), connections, pooled, log });
   const clock = createDatabaseClock(() => performance.now());
-  const listeners = {
-    work: [] as ((work: readonly Work[]) => void)[],
-    change: [] as ((webhook: string) => void)[],
-  };
-
+  const { tell, ...listeners } = laneListeners();
   const leases = await startLeases({
     store: laneOwners(database, clock),
     name: randomBytes(8).toString('hex'),
     log,
     onHandOver: (webhooks) => port.postMessage(webhooks satisfies HandedOver),
   });
-  port.on('message', (news: LaneNews) => {
-    for (const webhook of news.changed) for (const listener of listeners.change) listener(webhook);
-    const own = news.work.filter(({ webhook }) => leases.isFor(webhook));
-    if (own.length > 0) for (const listener of listeners.work) listener(own);
-  });
+  port.on('message', ({ work, changed }: LaneNews) =>
+    tell({ work: work.filter(({ webhook }) => leases.isFor(webhook)), changed }),
+  );
 
   const reads = laneReads(database);
   const { record, waiting } = recorder(database, leases, batchEnded);
@@ -87,8 +80,7 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
     read: reads.read,
     record,
     suspect: reads.suspect,
-    onWork: (listener) => void listeners.work.push(listener),
-    onChange: (listener) => void listeners.change.push(listener),
+    ...listeners,
   };
   return {
     store,

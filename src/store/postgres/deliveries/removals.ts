@@ -1,7 +1,7 @@
 import { behind } from '../../event-ids.ts';
 import type { Query } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import type { SliceBounds } from './replays.ts';
 
 /**

@@ -1,20 +1,10 @@
 import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind } from '../../event-ids.ts';
+import { FEED_TYPES } from '../../rows.ts';
 import type { Query, Row, Statement } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
-import { walkEvents } from './event-walk.ts';
-
-type Replay = {
-  id: number;
-  subscriber: number;
-  webhook: string;
-  state: string | null;
-  next: string;
-  through: string;
-  status: string;
-};
 
 type Slice = { count: number; last: string | undefined };
 
@@ -25,16 +15,15 @@ export type SliceBounds = { now: number; limit: number };
 export async function replaySlice(bounds: SliceBounds, query: Query, announced: Announced): Promise<boolean> {
   const [row] = await query(FIRST);
   if (!row) return false;
-  const replay = toReplay(row);
-  const { id, webhook } = replay;
-  const slice = await sliceOf(replay, bounds, query);
+  const { id, webhook } = row;
+  const slice = await sliceOf(row, bounds, query);
   if (slice.last === undefined || slice.count < bounds.limit) await query(END, [id]);
   else await query(GO_ON, [id, behind(slice.last)]);
-  if (slice.count > 0) announced.lanes.push({ webhook, due: bounds.now });
+  if (slice.count > 0) announced.lanes.push({ webhook: String(webhook), due: bounds.now });
   return true;
 }
 
-async function sliceOf(replay: Replay, { now, limit }: SliceBounds, query: Query): Promise<Slice> {
+async function sliceOf(replay: Row, { now, limit }: SliceBounds, query: Query): Promise<Slice> {
   const { subscriber, webhook, state, status, next, through } = replay;
   if (status === 'deleted') return { count: 0, last: undefined };
   if (state !== null) {
@@ -42,21 +31,10 @@ async function sliceOf(replay: Replay, { now, limit }: SliceBounds, query: Query
     if (state === 'delivered') return toSlice(await query(DELIVERED_AGAIN, values));
     return toSlice(await query(UNDELIVERED_AGAIN, [...values, state]));
   }
-  const events = await walkEvents({ viewer: subscriber, from: next, through, limit }, query);
+  const owners = [subscriber, ...(await query(SHARING, [subscriber])).map(({ owner }) => owner)];
+  const events = await query(WALK, [owners, next, through, limit]);
   if (events.length > 0) await query(EVENTS_AGAIN, [subscriber, webhook, JSON.stringify(events), now]);
-  return { count: events.length, last: events.at(-1)?.id };
-}
-
-function toReplay(row: Row): Replay {
-  return {
-    id: Number(row.id),
-    subscriber: Number(row.subscriber),
-    webhook: String(row.webhook),
-    state: row.state === null ? null : String(row.state),
-    next: String(row.next),
-    through: String(row.through),
-    status: String(row.status),
-  };
+  return toSlice([{ count: events.length, last: events.at(-1)?.id }]);
 }
 
 function toSlice([row]: readonly Row[]): Slice {
@@ -76,6 +54,41 @@ const FIRST = statement`SELECT r.id, r.subscriber, r.webhook, r.state, r.next, r
 const GO_ON = statement`UPDATE replays SET id = DEFAULT, next = $2 WHERE id = $1`;
 
 const END = statement`DELETE FROM replays WHERE id = $1`;
+
+const SHARING = statement`SELECT owner FROM shares WHERE viewer = $1`;
+
+/**
+ * The plant events of some owners, in id order, from one id to another, inclusive. Only owners whose next event is
+ * among the first ones can contribute.
+ */
+const WALK = statement`WITH heads AS MATERIALIZED (
+    SELECT h.*
+    FROM unnest($1::int8[]) AS o (id)
+    CROSS JOIN LATERAL (
+      SELECT owner, id
+      FROM events
+      WHERE owner = o.id AND id >= $2 AND id <= $3 AND type IN (${FEED_TYPES})
+      ORDER BY id
+      LIMIT 1
+    ) h
+    ORDER BY h.id
+    LIMIT $4
+  ), bound AS MATERIALIZED (
+    SELECT CASE WHEN count(*) < $4 THEN $3::text ELSE max(id) END AS id
+    FROM heads
+  )
+  SELECT e.owner, e.id
+  FROM heads h
+  CROSS JOIN bound b
+  CROSS JOIN LATERAL (
+    SELECT owner, id
+    FROM events
+    WHERE owner = h.owner AND id >= h.id AND id <= b.id AND type IN (${FEED_TYPES})
+    ORDER BY id
+    LIMIT $4
+  ) e
+  ORDER BY e.id
+  LIMIT $4`;
 
 /** Every event, including those that the webhook has no delivery for. A delivery in flight is not sent twice. */
 const EVENTS_AGAIN = statement`INSERT INTO deliveries AS d (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)

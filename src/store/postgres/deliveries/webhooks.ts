@@ -1,3 +1,4 @@
+import { USER_DISABLED } from '../../../access/users.ts';
 import type {
   NewWebhook,
   Rotation,
@@ -9,7 +10,7 @@ import { toWebhook } from '../../rows.ts';
 import type { Database, Query, Row } from '../engine/database.ts';
 import { pathId, statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
 
 /**
@@ -108,7 +109,7 @@ export function changeWebhook(owner: number, id: string, change: WebhookChange):
   };
 }
 
-export const DELETION = `status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''`;
+const DELETION = `status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''`;
 
 const MARK_DELETED = statement`UPDATE webhooks
   SET ${DELETION}
@@ -124,12 +125,55 @@ export function deleteWebhook(owner: number, id: string): Work<boolean> {
 }
 
 /** Drops the secrets of deleted webhooks; returns whether there were any webhooks. */
-export async function deleted(rows: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
+async function deleted(rows: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
   if (rows.length === 0) return false;
   const ids = rows.map(({ id }) => String(id));
   await query(FORGET_SECRETS, [ids]);
   announced.changed.push(...ids);
   return true;
+}
+
+/** Changes webhooks of a user. They are locked in id order, as everywhere that locks several. */
+const changeOf = (isMeant: string, changes: string) => statement`WITH found AS MATERIALIZED (
+    SELECT id
+    FROM webhooks
+    WHERE owner = $1 AND ${isMeant}
+    ORDER BY id
+    FOR NO KEY UPDATE
+  )
+  UPDATE webhooks w
+  SET ${changes}
+  FROM found f
+  WHERE w.owner = $1 AND w.id = f.id
+  RETURNING w.id`;
+
+const DISABLE_OF = changeOf(`status = 'enabled'`, `status = 'disabled', disabled_reason = $2`);
+
+export async function disableWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {
+  for (const { id } of await query(DISABLE_OF, [owner, USER_DISABLED])) announced.changed.push(String(id));
+}
+
+const DISABLED_WITH_USER = statement`SELECT id
+  FROM webhooks
+  WHERE owner = $1 AND status = 'disabled' AND disabled_reason = $2
+  ORDER BY id`;
+
+/** Enables the webhooks of a re-enabled user; those disabled by their owner or receiver stay disabled. */
+export async function enableWebhooksOf(
+  owner: number,
+  at: number,
+  query: Query,
+  announced: Announced,
+): Promise<void> {
+  for (const { id } of await query(DISABLED_WITH_USER, [owner, USER_DISABLED])) {
+    await changeWebhook(owner, String(id), { at, enabled: true })(query, announced);
+  }
+}
+
+const MARK_DELETED_OF = changeOf(`status <> 'deleted'`, DELETION);
+
+export async function deleteWebhooksOf(owner: number, query: Query, announced: Announced): Promise<void> {
+  await deleted(await query(MARK_DELETED_OF, [owner]), query, announced);
 }
 
 const REMOVE_OVER = statement`DELETE FROM webhook_secrets WHERE webhook = $1 AND expires_at <= $2`;

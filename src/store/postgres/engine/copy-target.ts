@@ -1,9 +1,9 @@
 import type { DatabaseUrl } from '../../../config/database-url.ts';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
-import { checksumInSql, type Summary, summaryOf } from '../../checksum.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../../copy.ts';
-import { unavailable } from '../../failures.ts';
+import { checksumInSql, type Summary, summaryOf } from '../../copy.ts';
+import { unavailable } from '../../write-outcomes.ts';
 import { HEEDS_COUNTERS } from '../plants/assigned-ids.ts';
 import { type Database, openDatabase, type Query, type Row, type Statement } from './database.ts';
 import { LOCKS } from './locks.ts';

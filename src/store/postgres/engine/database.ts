@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { AppError } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
 import { type Log, throttle } from '../../../runtime.ts';
-import { outcomeUnknown, unavailable } from '../../failures.ts';
+import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
 import {
   COMMIT_FAILED,
   isEnvironment,

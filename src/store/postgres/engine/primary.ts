@@ -5,7 +5,7 @@ import type { DatabaseUrl, Host } from '../../../config/database-url.ts';
 import { AppError, retryLater } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
-import { unavailable } from '../../failures.ts';
+import { unavailable } from '../../write-outcomes.ts';
 import { isOfConnection, isTooManyConnections } from './failure.ts';
 import { SESSION_OPTIONS } from './session.ts';
 import { createSlots } from './slots.ts';

@@ -3,7 +3,7 @@ import type { Caller } from '../../../idempotency/port.ts';
 import type { BatchResult } from '../../batch.ts';
 import { fault, KEY_USED } from '../../write-outcomes.ts';
 import { forCaller } from '../plants/idempotency.ts';
-import { type Announced, nothingAnnounced } from '../replicas/announced.ts';
+import { type Announced, nothingAnnounced } from '../replicas/hints.ts';
 import type { Bound, Database, Query, Row } from './database.ts';
 import { sqlState, UNIQUE_VIOLATION } from './failure.ts';
 import { lockUsers } from './locks.ts';

@@ -2,7 +2,7 @@ import type { Caller } from '../../../idempotency/port.ts';
 import type { NewPlant } from '../../../plants/port.ts';
 import type { Created, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import { FEED_TX } from '../deliveries/events.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 
 export type Create = { plant: NewPlant; caller: Caller | undefined };
 

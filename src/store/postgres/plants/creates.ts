@@ -6,7 +6,7 @@ import type { Statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { ASSIGNED, HEEDS_COUNTERS, stepOver } from './assigned-ids.ts';
 import {
   announceLanes,

@@ -3,7 +3,7 @@ import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { USER_GONE } from '../../write-outcomes.ts';
 import type { Bound, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
-import type { Announced } from '../replicas/announced.ts';
+import type { Announced } from '../replicas/hints.ts';
 import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
 import {
   announceLanes,

@@ -2,10 +2,26 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
+import type { Work } from '../../../webhooks/delivery/port.ts';
+import { together } from '../../lane-threads.ts';
 import type { Database } from '../engine/database.ts';
 import type { TimedQuery } from '../engine/primary.ts';
 import { statement } from '../engine/statement.ts';
-import { type Announced, type DueLane, nothingAnnounced } from './announced.ts';
+
+/** What the dispatcher and streams of this replica, and other replicas, must learn from a transaction. */
+export type Announced = {
+  lanes: Work[];
+  /** The owners of new events. */
+  owners: number[];
+  /** Webhooks that were deleted, disabled, enabled, or got another URL. */
+  changed: string[];
+  /** Whether tokens, users or shares changed. */
+  access: boolean;
+};
+
+export function nothingAnnounced(): Announced {
+  return { lanes: [], owners: [], changed: [], access: false };
+}
 
 export type HintsOptions = {
   database: Database;
@@ -69,13 +85,8 @@ function isEmpty({ lanes, owners, changed, access }: Announced): boolean {
 }
 
 function compact({ lanes, owners, changed, access }: Announced): Announced {
-  const first = new Map<string, DueLane>();
-  for (const lane of lanes) {
-    const known = first.get(lane.webhook);
-    const isFirst = !known || (known.due ?? 0) > (lane.due ?? 0);
-    const isAsked = lane.isAsked === true || known?.isAsked === true;
-    first.set(lane.webhook, { ...(isFirst ? lane : known), ...(isAsked && { isAsked }) });
-  }
+  const first = new Map<string, Work>();
+  for (const lane of lanes) first.set(lane.webhook, together(first.get(lane.webhook), lane));
   return { lanes: [...first.values()], owners: [...new Set(owners)], changed: [...new Set(changed)], access };
 }
 
@@ -202,7 +213,7 @@ function isId(value: unknown): value is string {
   return typeof value === 'string' && /^\w+$/.test(value);
 }
 
-function isDueLane(lane: unknown): lane is DueLane {
+function isDueLane(lane: unknown): lane is Work {
   return (
     typeof lane === 'object' &&
     lane !== null &&

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { database as limits } from '../../../limits.ts';
-import type { Announced, DueLane } from './announced.ts';
+import type { LaneNews } from '../../lane-threads.ts';
 import type { Heartbeat } from './heartbeat.ts';
-import { createHints, type HintsOptions } from './hints.ts';
+import { type Announced, createHints, type HintsOptions } from './hints.ts';
 
 type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   heartbeat: Pick<Heartbeat, 'beat'>;
@@ -17,27 +17,19 @@ export type News = ReturnType<typeof createNews>;
 export function createNews(options: NewsOptions) {
   const { heartbeat, unsettled } = options;
   const listeners = {
-    work: [] as ((lanes: readonly DueLane[]) => void)[],
+    lanes: [] as ((news: LaneNews) => void)[],
     events: [] as ((owners: readonly number[]) => void)[],
-    change: [] as ((webhook: string) => void)[],
   };
   const settling = new Set<number>();
   const stopped = new AbortController();
   let settlingUnderWay: Promise<void> | undefined;
 
-  const hints = createHints(
-    {
-      ...options,
-      onHint(announced) {
-        void tell(announced);
-      },
-    },
-    randomBytes(8).toString('hex'),
-  );
+  const onHint = (announced: Announced) => void tell(announced);
+  const hints = createHints({ ...options, onHint }, randomBytes(8).toString('hex'));
 
   async function tell({ lanes, owners, changed, access }: Announced): Promise<void> {
-    for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
-    if (lanes.length > 0) for (const listener of listeners.work) listener(lanes);
+    if (lanes.length + changed.length > 0)
+      for (const listener of listeners.lanes) listener({ work: lanes, changed });
     for (const owner of owners) settling.add(owner);
     if (settling.size > 0) settlingUnderWay ??= settle();
     if (access) await heartbeat.beat();
@@ -75,9 +67,8 @@ export function createNews(options: NewsOptions) {
       hints.send(announced);
       await tell(announced);
     },
-    onWork: (listener: (lanes: readonly DueLane[]) => void) => void listeners.work.push(listener),
+    onLanes: (listener: (news: LaneNews) => void) => void listeners.lanes.push(listener),
     onEvents: (listener: (owners: readonly number[]) => void) => void listeners.events.push(listener),
-    onChange: (listener: (webhook: string) => void) => void listeners.change.push(listener),
     async close(): Promise<void> {
       stopped.abort();
       await settlingUnderWay;

@@ -2,12 +2,10 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { feeds as limits } from '../../../limits.ts';
 import type { Activity, ActivityQuery } from '../../../webhooks/port.ts';
-import { behind } from '../../event-ids.ts';
+import { parts } from '../../event-ids.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-
-type Row = Record<string, unknown>;
 
 export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const eventsOf = prepare(db)`SELECT count(*) AS seen, max(id) AS last,
@@ -56,15 +54,4 @@ export function activityReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
       return total;
     },
   };
-}
-
-/** Reads one range of a key in parts, each in its own turn of the event loop. */
-async function* parts(read: (from: string) => Row | undefined, first: string): AsyncGenerator<Row> {
-  for (let from: string | undefined = first; from !== undefined; ) {
-    const part: Row | undefined = read(from);
-    if (part === undefined || Number(part.seen) === 0) return;
-    yield part;
-    from = Number(part.seen) === limits.counted ? behind(String(part.last)) : undefined;
-    if (from !== undefined) await setImmediate();
-  }
 }

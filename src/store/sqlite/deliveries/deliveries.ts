@@ -1,5 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { setImmediate } from 'node:timers/promises';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { feeds as limits } from '../../../limits.ts';
 import type {
   AttemptRecord,
@@ -10,9 +9,8 @@ import type {
   ReplayRequest,
   WebhookHealth,
 } from '../../../webhooks/port.ts';
-import { absentState, storedState } from '../../delivery-states.ts';
-import { behind, END, latest } from '../../event-ids.ts';
-import { FEED_TYPES, KNOWN_TYPES, toAttempt, toDelivery } from '../../rows.ts';
+import { behind, countIn, END, latest } from '../../event-ids.ts';
+import { absentState, FEED_TYPES, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { prepare } from '../engine/prepare.ts';
@@ -140,9 +138,8 @@ function plantEvents(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwner
     LIMIT CAST(? AS INTEGER)`;
 
   return async ({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> => {
-    const owners = snapshot.read(() => visible.of(viewer));
     const found = snapshot.read(() =>
-      owners.flatMap((owner) => ofPlant.all(owner, plant, before, from, limit)),
+      visible.of(viewer).flatMap((owner) => ofPlant.all(owner, plant, before, from, limit)),
     );
     const ids = found.map(({ id }) => String(id)).sort();
     return ids.reverse().slice(0, limit);
@@ -155,7 +152,7 @@ function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean {
 }
 
 function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const ofState = prepare(db)`SELECT count(*) AS count, max(event) AS last
+  const ofState = prepare(db)`SELECT count(*) AS count, count(*) AS seen, max(event) AS last
     FROM (
       SELECT event
       FROM deliveries
@@ -163,7 +160,9 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOw
       ORDER BY event
       LIMIT ${limits.counted}
     )`;
-  const ofOwner = prepare(db)`SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, max(id) AS last
+  const ofOwner = prepare(
+    db,
+  )`SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, count(*) AS seen, max(id) AS last
     FROM (
       SELECT id, type
       FROM events
@@ -178,7 +177,8 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOw
     ORDER BY d.event
     LIMIT 1`;
   const isDisabled = disabledWebhooks(db);
-  const count = countingIn(snapshot);
+  const count = (part: StatementSync, keys: readonly (string | number)[], first: string) =>
+    countIn((from) => snapshot.read(() => part.get(...keys, from)), first);
 
   async function countEvents(owners: readonly number[], from: string): Promise<number> {
     let total = 0;
@@ -200,20 +200,5 @@ function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOw
       if (state === absentState(snapshot.read(() => isDisabled(webhook)))) return 0;
       return count(ofState, [webhook, storedState(state)], from);
     },
-  };
-}
-
-/** Counts in parts, each in its own turn of the event loop. */
-function countingIn(snapshot: Snapshot) {
-  return async (step: StatementSync, keys: SQLInputValue[], from: string): Promise<number> => {
-    let total = 0;
-    for (let next: string | undefined = from; next !== undefined; ) {
-      const at: string = next;
-      const row = snapshot.read(() => step.get(...keys, at));
-      total += Number(row?.count);
-      next = typeof row?.last === 'string' ? behind(row.last) : undefined;
-      if (next !== undefined) await setImmediate();
-    }
-    return total;
   };
 }

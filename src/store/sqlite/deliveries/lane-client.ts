@@ -1,11 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { MessagePort } from 'node:worker_threads';
 import { steadyClock } from '../../../runtime.ts';
-import type { LaneStore, Outcome, Recorded, Work } from '../../../webhooks/delivery/port.ts';
+import type { LaneStore, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { soleOwner } from '../../../webhooks/delivery/sole-owner.ts';
 import { bytesWith, COMMAND_BYTES, groupCommit } from '../../batch.ts';
-import { outcomeUnknown, unavailable } from '../../failures.ts';
-import type { EmbeddedSource, LaneParts, Lanes } from '../../lane-threads.ts';
+import {
+  type EmbeddedSource,
+  type LaneNews,
+  type LaneParts,
+  type Lanes,
+  laneListeners,
+} from '../../lane-threads.ts';
+import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
 import { accessEpoch } from '../access/access-epoch.ts';
 import { openConnection } from '../engine/connection.ts';
 import { COMMIT_FAILED, explain, isEnvironment } from '../engine/failure.ts';
@@ -13,7 +19,6 @@ import { toPlain } from '../engine/plain-errors.ts';
 import { createSnapshot, type Snapshot } from '../engine/snapshot.ts';
 import type { Command, Executed } from '../engine/writer.ts';
 import { settle, type WriterReply } from '../engine/writer-reply.ts';
-import type { LaneNews } from '../engine/writer-thread.ts';
 import { laneReads, readSound } from './lanes.ts';
 
 const clock = { now: Date.now };
@@ -30,15 +35,11 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     },
   });
   const lanes = laneReads(db);
-  const listeners = {
-    work: [] as ((work: readonly Work[]) => void)[],
-    change: [] as ((webhook: string) => void)[],
-  };
+  const { tell, ...listeners } = laneListeners();
   const changedElsewhere = changesElsewhere(db, snapshot);
-  const writer = writerBehind(port, ({ work, changed }) => {
+  const writer = writerBehind(port, (news) => {
     snapshot.end();
-    for (const webhook of changed) for (const listener of listeners.change) listener(webhook);
-    if (work.length > 0) for (const listener of listeners.work) listener(work);
+    tell(news);
   });
   const dueClock = steadyClock(clock);
   const commits = groupCommit<Command>(
@@ -56,8 +57,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
   const submit = (command: Command) => commits.submit(command, COMMAND_BYTES, 'unbounded');
   const store: LaneStore = {
     async findWork(after, limit) {
-      if (after === undefined)
-        for (const webhook of changedElsewhere()) for (const listener of listeners.change) listener(webhook);
+      if (after === undefined) tell({ work: [], changed: changedElsewhere() });
       return snapshot.read(() => lanes.findWork(after, limit));
     },
     read: (request) =>
@@ -73,8 +73,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     async suspect(...of) {
       await submit(['suspect', undefined, undefined, ...of]);
     },
-    onWork: (listener) => void listeners.work.push(listener),
-    onChange: (listener) => void listeners.change.push(listener),
+    ...listeners,
   };
   return {
     store,

@@ -13,7 +13,9 @@ import { prepare } from '../engine/prepare.ts';
 /** Reads lanes through a connection that does nothing else meanwhile. */
 export function laneReads(db: DatabaseSync) {
   const settings = settingsOf(db);
-  const [asked, due] = [askedOf(db), dueOf(db)];
+  // Manual deliveries, due or not: a concurrent replay may just have changed their time. Due ones are in `due`, too.
+  const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1');
+  const due = dueOf(db);
   const nextDue = prepare(db)`SELECT due
     FROM deliveries INDEXED BY deliveries_due
     WHERE webhook = ? AND state = 'pending' AND due > ?
@@ -26,7 +28,7 @@ export function laneReads(db: DatabaseSync) {
       const found = settings(webhook, now);
       if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined, missing: [] };
       const next = nextDue.get(webhook, now)?.due;
-      const first = asked(webhook, askedLimit);
+      const first = asked.all(webhook, askedLimit);
       const rest = limit > 0 ? due(webhook, now, after, limit) : [];
       return {
         settings: found,
@@ -87,12 +89,6 @@ function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSet
     const keys = secrets.all(webhook, now).map(({ secret }) => String(secret));
     return row && toLaneSettings(row, keys);
   };
-}
-
-/** Manual deliveries, due or not: a concurrent replay may just have changed their time. Due ones are in `due`, too. */
-function askedOf(db: DatabaseSync): (webhook: string, limit: number) => Row[] {
-  const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1');
-  return (webhook, limit) => asked.all(webhook, limit);
 }
 
 function dueOf(db: DatabaseSync) {

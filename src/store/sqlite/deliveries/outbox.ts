@@ -3,6 +3,7 @@ import type { PlantId } from '../../../plants/plant.ts';
 import type { NewPlant } from '../../../plants/port.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
 import type { NewTest } from '../../../webhooks/port.ts';
+import { together } from '../../lane-threads.ts';
 import { prepare } from '../engine/prepare.ts';
 
 /** What others must learn from a transaction. */
@@ -32,9 +33,7 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
   const work = new Map<string, Work>();
 
   function hasWork(webhook: string, due: number, isAsked = false): void {
-    const known = work.get(webhook);
-    if (!known) work.set(webhook, { webhook, due, isAsked });
-    else Object.assign(known, { due: Math.min(due, known.due ?? due), isAsked: isAsked || known.isAsked });
+    work.set(webhook, together(work.get(webhook), { webhook, due, isAsked }));
   }
 
   return {

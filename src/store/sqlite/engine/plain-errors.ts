@@ -1,5 +1,5 @@
 import { AppError } from '../../../errors.ts';
-import type { PlainCause, PlainError } from '../../failures.ts';
+import type { PlainCause, PlainError } from '../../write-outcomes.ts';
 import { extendedCode, StoreFailure } from './failure.ts';
 
 export function toPlain({ code, message, headers, cause }: AppError): PlainError {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../../errors.ts';
 import { storage as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
-import { unavailable } from '../../failures.ts';
+import { unavailable } from '../../write-outcomes.ts';
 import { damaged, explain, isDamage, isEnvironment, StoreFailure } from './failure.ts';
 import type { StoreFiles } from './store-files.ts';
 

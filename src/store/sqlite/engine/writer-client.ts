@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { AppError } from '../../../errors.ts';
 import { threadEnvironment } from '../../../runtime.ts';
-import { outcomeUnknown, unavailable } from '../../failures.ts';
+import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
 import { COMMIT_FAILED, StoreFailure } from './failure.ts';
 import { fromPlain } from './plain-errors.ts';
 import { type Command, createWriter, type Executed, type WriterParts } from './writer.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../../../errors.ts';
-import type { PlainError } from '../../failures.ts';
+import type { PlainError } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
 import { fromPlain, toPlain } from './plain-errors.ts';
 import type { Executed } from './writer.ts';

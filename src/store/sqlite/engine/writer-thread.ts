@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { PlainError } from '../../failures.ts';
-import { unavailable } from '../../failures.ts';
+import type { LaneNews } from '../../lane-threads.ts';
+import type { PlainError } from '../../write-outcomes.ts';
+import { unavailable } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
 import { createCheckpoint } from './checkpoint.ts';
 import { openConnection } from './connection.ts';
@@ -23,9 +24,6 @@ export type WriterMessage = Command[] | { sender: MessagePort } | 'close';
 
 /** Tells the main thread that a batch of the sender thread failed, or that one succeeded after a failure. */
 export type WriterNews = { senderBatch: PlainError | undefined };
-
-/** What the sender thread learns after a commit. */
-export type LaneNews = Pick<Announced, 'work' | 'changed'>;
 
 if (parentPort) serve(parentPort, workerData);
 
