@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import type { Page } from '../../../packages/client/src/pages.ts';
 import { ConfigError } from '../../config/config.ts';
 import { connect } from '../api.ts';
 import { type ApiFlags, readApi } from '../api-options.ts';
@@ -18,8 +19,14 @@ import {
   writeJson,
 } from '../terminal/terminal.ts';
 import { argument, option, type Verb } from '../verb.ts';
-import { formatOf, type PlantFormat, plantFormats, plantWriter } from './formats.ts';
-import { type Exported, exportPlants, type Whose } from './walk.ts';
+import {
+  formatOf,
+  type ListedPlant,
+  type PlantFormat,
+  type PlantWriter,
+  plantFormats,
+  plantWriter,
+} from './formats.ts';
 
 type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true; force?: true };
 
@@ -50,21 +57,14 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
       // On a terminal the plants themselves show the progress.
       onProgress: (count) => (file ?? !isOutputShown()) && progress.update(`${count} plants`),
     });
-  try {
-    const toOutput = format === 'csv' ? writeCsv : writeJson;
-    const exported = await (file === undefined
+  const [toOutput, safe] = format === 'csv' ? [writeCsv, safeCsv] : [writeJson, safeJson];
+  const exporting =
+    file === undefined
       ? walk(toOutput)
-      : toFile(file, walk, {
-          signal,
-          safe: format === 'csv' ? safeCsv : safeJson,
-          replaces: flags.force ?? false,
-        }));
-    progress.end();
-    // An aborted export exported nothing.
-    if (!signal.aborted) sayWhat(exported, { file, whose, format });
-  } finally {
-    progress.end();
-  }
+      : toFile(file, walk, { signal, safe, replaces: flags.force ?? false });
+  const exported = await exporting.finally(progress.end);
+  // An aborted export exported nothing.
+  if (!signal.aborted) sayWhat(exported, { file, whose, format });
 }
 
 export const plantExport: Verb = {
@@ -108,6 +108,58 @@ async function toFile(
   });
   if (exported === undefined) throw new Error('the file was made without its work');
   return exported;
+}
+
+/** All plants that the user may read, or those of one owner: the user, or someone who shares with them. */
+type Whose = 'all' | { owner: string; isUser: boolean };
+
+type ExportParts = {
+  pages: AsyncIterable<Page<ListedPlant>>;
+  /** Aborting it ends the pages early. */
+  signal: AbortSignal;
+  whose: Whose;
+  writer: PlantWriter;
+  write: Write;
+  /** @param count plants so far */
+  onProgress(count: number): void;
+};
+
+type Exported = {
+  count: number;
+  /** Whether the user may also read plants of others. */
+  others: boolean;
+  /** Plants with an empty tag. */
+  emptyTags: number;
+};
+
+/**
+ * Writes plants page by page. The list starts with the user's own plants and groups them by owner, so the export stops
+ * where the wanted owner's plants end. Throws a `Failure` when another owner has none that the user may read.
+ */
+async function exportPlants(parts: ExportParts): Promise<Exported> {
+  const { pages, signal, whose, writer, write, onProgress } = parts;
+  const isOwn = whose !== 'all' && whose.isUser;
+  const isWanted = ({ owner }: ListedPlant) => whose === 'all' || owner === whose.owner;
+  let [count, emptyTags, others] = [0, 0, false];
+  for await (const { items: plants } of pages) {
+    const wanted = plants.filter(isWanted);
+    if (wanted.length > 0) {
+      await write((count === 0 ? writer.begin : '') + writer.rows(wanted, count === 0));
+      count += wanted.length;
+      emptyTags += wanted.filter(({ tag }) => tag === '').length;
+      onProgress(count);
+    }
+    const last = plants.at(-1);
+    const isBehind = last !== undefined && !isWanted(last) && (isOwn || count > 0);
+    others ||= isOwn && isBehind;
+    if (isBehind) break;
+  }
+  if (count === 0 && whose !== 'all' && !isOwn && !signal.aborted) {
+    throw new Failure(`You may not read any plants of "${whose.owner}".`);
+  }
+  if (count === 0) await write(writer.begin);
+  await write(writer.end);
+  return { count, others, emptyTags };
 }
 
 type Telling = { file: string | undefined; whose: Whose; format: PlantFormat };

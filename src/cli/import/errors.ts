@@ -45,7 +45,6 @@ function refuseOldReport(path: string): void {
 export function createErrorReport(path: string) {
   const draft = draftOf(path);
   let fd: number | undefined;
-  let current = draft;
 
   return {
     /**
@@ -67,15 +66,16 @@ export function createErrorReport(path: string) {
         );
       }
     },
-    path: () => current,
-    /** Closes the report; when done, gives it its final name. Throws a `Failure` when that name is taken. */
-    end(isDone: boolean): void {
-      if (fd === undefined) return;
-      closeSync(fd);
-      if (!isDone) return;
+    /**
+     * Closes the report and returns its path. When done, gives it its final name; throws a `Failure` when that name is
+     * taken.
+     */
+    end(isDone: boolean): string {
+      if (fd !== undefined) closeSync(fd);
+      if (fd === undefined || !isDone) return draft;
       refuseOldReport(path);
       renameSync(draft, path);
-      current = path;
+      return path;
     },
   };
 }

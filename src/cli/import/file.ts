@@ -17,7 +17,7 @@ export type ImportFile = {
   hasIds: boolean;
 };
 
-export type Bytes = AsyncIterable<Uint8Array>;
+type Bytes = AsyncIterable<Uint8Array>;
 
 /** Whether the path can be read twice: a file, not a pipe. Throws a `Failure` when it does not exist. */
 export function isRereadable(path: string): boolean {
@@ -55,14 +55,14 @@ export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
  */
 export async function inspect(
   bytes: Bytes,
-  name: string,
+  file: string,
   format: PlantFormat,
   onRows: (rows: readonly ImportRow[]) => void,
 ): Promise<ImportFile> {
   const hash = createHash('sha256');
   let rows = 0;
   let hasIds = true;
-  for await (const some of rowsOf(hashed(bytes, hash), name, format)) {
+  for await (const some of rowsOf(hashed(bytes, hash), file, format)) {
     rows += some.length;
     hasIds &&= some.every(({ row }) => !('draft' in row) || row.draft.id !== undefined);
     onRows(some);
@@ -81,16 +81,17 @@ async function* hashed(bytes: Bytes, hash: Hash): Bytes {
  * Yields the rows of a file, some at a time, until the file ends or reading is aborted. Throws a `Failure` for
  * unreadable content.
  *
- * @param name the file, as messages show it
+ * @param file `-` is standard input
  */
-export async function* rowsOf(bytes: Bytes, name: string, format: PlantFormat): AsyncGenerator<ImportRow[]> {
+export async function* rowsOf(bytes: Bytes, file: string, format: PlantFormat): AsyncGenerator<ImportRow[]> {
   const reader = createRowReader(format);
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {
     for await (const piece of bytes) yield reader.push(decoder.decode(piece, { stream: true }));
     yield [...reader.push(decoder.decode()), ...reader.end()];
   } catch (error) {
-    if (!(error instanceof Error && error.name === 'AbortError')) throw unreadable(name, error);
+    if (!(error instanceof Error && error.name === 'AbortError'))
+      throw unreadable(file === '-' ? 'Standard input' : file, error);
   }
 }
 

@@ -8,14 +8,13 @@ import type { PlantFormat } from '../export/formats.ts';
 import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
 import { showProgress } from '../terminal/progress.ts';
-import { say } from '../terminal/terminal.ts';
+import { isQuiet, say } from '../terminal/terminal.ts';
 import { createErrorReport, prepareReport } from './errors.ts';
 import { bytesOf, endWith, type ImportFile, inspect, pipedBytes, rowsOf } from './file.ts';
 import { createMarker, type Marker, readMarker, removeMarker } from './marker.ts';
-import { showImportProgress } from './progress.ts';
-import { FORGOTTEN, type ImportCounts, sendRows } from './send-rows.ts';
+import { type ImportSummary, printSummary, saySummary, showImportProgress } from './progress.ts';
+import { FORGOTTEN, type ImportCounts, rowsDone, sendRows } from './send-rows.ts';
 import { createSender } from './sender.ts';
-import { type ImportSummary, printSummary, saySummary } from './summary.ts';
 
 export type ImportFlags = ApiFlags & {
   format?: PlantFormat;
@@ -25,7 +24,6 @@ export type ImportFlags = ApiFlags & {
   concurrency?: number;
   /** Milliseconds. */
   patience?: number;
-  quiet?: true;
   json?: true;
 };
 
@@ -45,14 +43,13 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
   const { file } = order;
   const stamp = stampOf(file);
   const content = await inspected(order);
-  const { sha256, run, ...begun } = begin(order, content);
+  const { run, ...begun } = begin(order, content);
   const summary = await importRows(order, {
     ...begun,
     bytes: bytesOf(file),
     rows: content.rows,
     // The same for the same file, so that a row is added once within a day.
-    keyBase: `import-${sha256.slice(0, 32)}${run}`,
-    comesAgain: true,
+    keyBase: `import-${content.sha256.slice(0, 32)}${run}`,
   });
   if (stampOf(file) !== stamp) {
     throw new Failure(
@@ -68,21 +65,17 @@ export async function importStream(order: ImportOrder): Promise<boolean> {
   prepareReport(errorsPath(order), false);
   const summary = await importRows(order, {
     bytes: await pipedBytes(order.file),
-    rows: undefined,
     // Random: nothing tells whether the next run reads the same rows.
     keyBase: `import-${randomBytes(16).toString('hex')}`,
-    comesAgain: false,
-    forgottenAt: undefined,
-    onUntouched() {},
   });
   return finish(order, summary);
 }
 
-async function inspected({ file, format, flags, stopping }: ImportOrder): Promise<ImportFile> {
+async function inspected({ file, format, stopping }: ImportOrder): Promise<ImportFile> {
   const progress = showProgress(`Reading ${file}`);
   const began = performance.now();
   const onRows = () => {
-    if (!flags.quiet && performance.now() - began > imports.silentReadMs) progress.update();
+    if (performance.now() - began > imports.silentReadMs) progress.update();
   };
   const bytes = endWith(stopping.signal, bytesOf(file));
   const content = await inspect(bytes, file, format, onRows).finally(progress.end);
@@ -100,7 +93,7 @@ function markerPath(file: string): string {
   return `${file}.import`;
 }
 
-type Begun = Pick<Marker, 'sha256' | 'run'> & Pick<Input, 'forgottenAt' | 'onUntouched'>;
+type Begun = Pick<Marker, 'run'> & Pick<Input, 'forgottenAt' | 'onUntouched'>;
 
 /** Finds the marker of an unfinished import, or creates one. Throws a `Failure` for the marker of other content. */
 function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
@@ -112,14 +105,14 @@ function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
     const forgottenAt = hasIds ? undefined : Date.parse(left.begunAt) + idempotency.keptMs;
     if (forgottenAt !== undefined && clock.now() >= forgottenAt) throw new Failure(FORGOTTEN);
     prepareReport(errorsPath(order), true);
-    if (!flags.quiet) say(`Continuing the import that started at ${left.begunAt}.`);
-    return { ...left, forgottenAt, onUntouched() {} };
+    say(`Continuing the import that started at ${left.begunAt}.`);
+    return { run: left.run, forgottenAt };
   }
   prepareReport(errorsPath(order), true);
   const run = flags.again ? randomBytes(6).toString('hex') : '';
   if (left) removeMarker(path);
   createMarker(path, { sha256, url: api.url, begunAt: new Date(clock.now()).toISOString(), run });
-  return { sha256, run, forgottenAt: undefined, onUntouched: () => removeMarker(path) };
+  return { run, onUntouched: () => removeMarker(path) };
 }
 
 function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string): void {
@@ -139,57 +132,51 @@ function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string)
 type Input = {
   bytes: Readable;
   keyBase: string;
-  /** Undefined when only the end will tell. */
-  rows: number | undefined;
-  /** Whether the next run reads the same rows: not from a pipe. */
-  comesAgain: boolean;
+  /** Undefined for a pipe, which tells only at its end and cannot be read again. */
+  rows?: number;
   /** When the service may start to forget rows that an earlier run added; undefined without such a run. */
-  forgottenAt: number | undefined;
+  forgottenAt?: number | undefined;
   /** Called when the import ends and has certainly added nothing. */
-  onUntouched(): void;
+  onUntouched?(): void;
 };
 
 async function importRows(order: ImportOrder, input: Input): Promise<ImportSummary> {
-  const { bytes, rows: of, comesAgain, onUntouched } = input;
+  const { bytes, rows: of, onUntouched } = input;
   const { file, format, flags, api, stopping, clock } = order;
   const { concurrency = imports.requests.default, patience: patienceMs = imports.patienceMs } = flags;
   const counts: ImportCounts = { added: 0, addedBefore: 0, failed: 0 };
-  const doneRows = () => counts.added + counts.addedBefore + counts.failed;
   const began = performance.now();
 
-  const rows = rowsOf(endWith(stopping.signal, bytes), file === '-' ? 'Standard input' : file, format);
+  const rows = rowsOf(endWith(stopping.signal, bytes), file, format);
   const report = createErrorReport(errorsPath(order));
-  const state = () => ({ rows: doneRows(), failed: counts.failed, of });
-  const progress = flags.quiet ? undefined : showImportProgress(state);
+  const progress = showImportProgress(counts, of);
   const onTrouble = (what: string | undefined) =>
-    progress?.note(what ? `${what} Retrying …` : 'The service answers again.');
+    progress.note(what ? `${what} Retrying …` : 'The service answers again.');
   const sender = createSender({ api, concurrency, patienceMs, stopping: stopping.signal, onTrouble });
   function conclude(isStopped: boolean): ImportSummary {
-    progress?.end();
-    report.end(!isStopped || !comesAgain);
-    const left = of === undefined ? undefined : of - doneRows();
-    const seconds = (performance.now() - began) / 1000;
-    return { counts, left, errors: report.path(), seconds, isStopped, comesAgain };
+    const errors = report.end(!isStopped || of === undefined);
+    const left = of === undefined ? undefined : of - rowsDone(counts);
+    return { counts, left, errors, seconds: (performance.now() - began) / 1000, isStopped };
   }
 
   try {
-    await sendRows({ ...input, rows, sender, report, counts, concurrency, stopping, clock });
+    const sending = sendRows({ ...input, rows, sender, report, counts, concurrency, stopping, clock });
+    await sending.finally(progress.end);
   } catch (error) {
-    if (doneRows() > 0) saySummary(conclude(true));
+    if (rowsDone(counts) > 0) saySummary(conclude(true));
     throw error;
   } finally {
-    progress?.end();
     await sender.close();
-    if (!sender.mayHaveAdded()) onUntouched();
+    if (!sender.mayHaveAdded()) onUntouched?.();
   }
-  return conclude(stopping.signal.aborted && doneRows() !== of);
+  return conclude(stopping.signal.aborted && rowsDone(counts) !== of);
 }
 
 function finish({ flags }: ImportOrder, summary: ImportSummary): boolean {
   if (flags.json) printSummary(summary);
   const isComplete = !summary.isStopped && summary.counts.failed === 0;
   // Even with --quiet, say that rows were not added.
-  if (!flags.quiet || !isComplete || summary.counts.addedBefore > 0) saySummary(summary);
+  if (!isQuiet() || !isComplete || summary.counts.addedBefore > 0) saySummary(summary);
   return isComplete;
 }
 

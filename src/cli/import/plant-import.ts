@@ -4,7 +4,7 @@ import { readApi } from '../api-options.ts';
 import { formatOf, type PlantFormat, plantFormats } from '../export/formats.ts';
 import { imports } from '../limits.ts';
 import { abortOnSignal } from '../terminal/signals.ts';
-import { insist, isQuiet, printJson, say } from '../terminal/terminal.ts';
+import { insist, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, parseDuration, roughDuration } from '../terminal/time.ts';
 import { argument, option, parseFile, refuseValue, type Verb } from '../verb.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
@@ -48,8 +48,7 @@ when every row was added, 130 after Ctrl+C, and 1 otherwise.`,
   run,
 };
 
-async function run(given: ImportFlags, file: string): Promise<void> {
-  const flags: ImportFlags = isQuiet() ? { ...given, quiet: true } : given;
+async function run(flags: ImportFlags, file: string): Promise<void> {
   const format = flags.format ?? formatOf(file.replace(/\.tsv$/i, '.csv'));
   if (format === undefined) {
     throw new ConfigError([
@@ -72,10 +71,10 @@ async function run(given: ImportFlags, file: string): Promise<void> {
 }
 
 /** Checks a file and prints its problems. Returns whether it has none. */
-async function check(file: string, format: PlantFormat, { quiet, json }: ImportFlags): Promise<boolean> {
+async function check(file: string, format: PlantFormat, { json }: ImportFlags): Promise<boolean> {
   const bytes = file === '-' ? process.stdin : bytesOf(file);
   let failed = 0;
-  const { rows } = await inspect(bytes, file === '-' ? 'Standard input' : file, format, (some) => {
+  const { rows } = await inspect(bytes, file, format, (some) => {
     for (const { row } of some) {
       if (!('problem' in row)) continue;
       failed++;
@@ -84,9 +83,7 @@ async function check(file: string, format: PlantFormat, { quiet, json }: ImportF
   });
   if (failed > imports.shownProblems) insist(`… and ${failed - imports.shownProblems} more rows like these`);
   if (json) printJson({ rows, failed });
-  if (!quiet) {
-    say(`${rows} rows read, ${failed === 0 ? 'all valid' : `${failed} invalid`}. Nothing was sent.`);
-  }
+  say(`${rows} rows read, ${failed === 0 ? 'all valid' : `${failed} invalid`}. Nothing was sent.`);
   return failed === 0;
 }
 

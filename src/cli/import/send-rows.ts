@@ -14,6 +14,10 @@ export type ImportCounts = {
   failed: number;
 };
 
+export function rowsDone({ added, addedBefore, failed }: ImportCounts): number {
+  return added + addedBefore + failed;
+}
+
 type SendParts = {
   rows: AsyncIterable<ImportRow[]>;
   /** A row's key is this and its number: the same each time the row is sent. */
@@ -26,7 +30,7 @@ type SendParts = {
   stopping: AbortController;
   clock: Clock;
   /** When the service may start to forget rows that an earlier run added; undefined without such a run. */
-  forgottenAt: number | undefined;
+  forgottenAt?: number | undefined;
 };
 
 /**

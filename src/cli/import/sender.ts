@@ -8,7 +8,7 @@ import { Failure } from '../failure.ts';
 import { imports, requests } from '../limits.ts';
 import { roughDuration } from '../terminal/time.ts';
 
-export type SentRow =
+type SentRow =
   /** `before`: an earlier run added it under the same key. */
   | { was: 'added'; before: boolean }
   /** The service refuses it. `error` is a sentence with its code. */
@@ -16,14 +16,9 @@ export type SentRow =
   /** The import stops without knowing whether the row was added. */
   | { was: 'left' };
 
-export type Sender = {
-  /** Sends one row until its outcome is clear. Rejects with a `Failure` when no row can be sent any more. */
-  send(key: string, body: string): Promise<SentRow>;
-  mayHaveAdded(): boolean;
-  close(): Promise<void>;
-};
+export type Sender = ReturnType<typeof createSender>;
 
-export type SenderParts = {
+type SenderParts = {
   api: Api;
   concurrency: number;
   /** How long to continue without a usable answer. */
@@ -40,7 +35,7 @@ type Outcome =
   | { was: 'refused' | 'unclear'; failure: PlantStoreError; before: boolean };
 
 /** Sends rows to `POST /plants`, each with its own key, so that a row is added once however often it is sent. */
-export function createSender({ api, concurrency, patienceMs, stopping, onTrouble }: SenderParts): Sender {
+export function createSender({ api, concurrency, patienceMs, stopping, onTrouble }: SenderParts) {
   const { origin, pathname } = new URL(`${api.url}/plants`);
   // Silence ends an import no later than bad answers do.
   const deadline = Math.min(requests.deadlineMs, patienceMs);
@@ -55,6 +50,7 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
   const health = createHealth(patienceMs, onTrouble);
   let mayHaveAdded = false;
 
+  /** Sends one row until its outcome is clear. Rejects with a `Failure` when no row can be sent any more. */
   async function send(rowKey: string, body: string): Promise<SentRow> {
     let keys = 1;
     let tries = 0;
