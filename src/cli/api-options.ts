@@ -37,9 +37,9 @@ export function profileOption(description: string): Option {
 }
 
 /** The name of the profile to use. Throws `ConfigError`. */
-export function profileNameOf(env: Environment, { profile }: ApiFlags): string {
+export function profileNameOf({ profile }: ApiFlags): string {
   if (profile !== undefined) return profile;
-  const name = env.PLANT_STORE_PROFILE || DEFAULT_PROFILE;
+  const name = process.env.PLANT_STORE_PROFILE || DEFAULT_PROFILE;
   if (isProfileName(name)) return name;
   throw new ConfigError([`PLANT_STORE_PROFILE: A profile name has ${profileNameRule}.`]);
 }
@@ -49,24 +49,25 @@ export function profileNameOf(env: Environment, { profile }: ApiFlags): string {
  * environment, else from the default profile. An empty environment variable counts as unset. A profile's token goes
  * only to that profile's URL; a token from the environment never goes to a profile's URL. Throws `ConfigError`.
  */
-export function readApi(env: Environment, flags: ApiFlags): Api {
-  const saved = findProfile(env, flags);
+export function readApi(flags: ApiFlags): Api {
+  const saved = findProfile(flags);
+  const title = `The profile "${saved?.name}"`;
   // `--profile` overrides the environment.
-  const set: Environment = flags.profile === undefined ? env : {};
+  const set: Environment = flags.profile === undefined ? process.env : {};
   const service = given('--url', flags.url) ??
     given('PLANT_STORE_URL', set.PLANT_STORE_URL || undefined) ??
-    given(titleOf(saved), saved?.url) ?? { from: '', text: DEFAULT_URL };
+    given(title, saved?.url) ?? { from: '', text: DEFAULT_URL };
   const url = parseUrl(service.text);
   const token =
     given('--token', flags.token) ??
     given('PLANT_STORE_TOKEN', set.PLANT_STORE_TOKEN || undefined) ??
-    given(titleOf(saved), saved && parseUrl(saved.url) === url ? saved.token : undefined);
+    given(title, saved && parseUrl(saved.url) === url ? saved.token : undefined);
   const problems: string[] = [];
   if (url === undefined) problems.push(`${service.from}: It must be ${URL_RULE}.`);
   if (token !== undefined && !isToken(token.text)) problems.push(`${token.from}: ${TOKEN_RULE}`);
   // Only a valid URL tells whether the profile's token is for it.
   if (token === undefined && url !== undefined) {
-    problems.push(saved ? otherPlace(saved, url, flags) : NO_TOKEN);
+    problems.push(saved ? otherPlace(saved, url, flags.profile) : NO_TOKEN);
   }
   if (url === undefined || token === undefined || problems.length > 0) throw new ConfigError(problems);
   return { url, token: token.text, tokenFrom: token.from };
@@ -84,38 +85,27 @@ const NO_TOKEN =
 
 type Saved = Profile & { name: string };
 
-function titleOf(saved: Saved | undefined): string {
-  return `The profile "${saved?.name}"`;
-}
-
-function otherPlace({ name, url: own }: Saved, url: string, { profile: named }: ApiFlags): string {
-  const rest =
-    named === undefined ? 'or set PLANT_STORE_TOKEN' : 'or set PLANT_STORE_TOKEN and omit --profile';
+function otherPlace({ name, url: own }: Saved, url: string, named: string | undefined): string {
   return (
     `The token of the profile "${name}" is only for ${own}, not for ${url}. ` +
-    `Save a token for that URL: plant-store login --url ${shellWord(url)} --profile NAME; ${rest}.`
+    `Save a token for that URL: plant-store login --url ${shellWord(url)} --profile NAME; ` +
+    `or set PLANT_STORE_TOKEN${named === undefined ? '' : ' and omit --profile'}.`
   );
 }
 
 /** Undefined when no profile exists or none applies. */
-function findProfile(env: Environment, flags: ApiFlags): Saved | undefined {
-  if (flags.profile === undefined && !hasSay(env, flags)) return undefined;
-  const name = profileNameOf(env, flags);
-  const profile = readProfiles(env).get(name);
+function findProfile(flags: ApiFlags): Saved | undefined {
+  const { PLANT_STORE_URL: setUrl, PLANT_STORE_TOKEN: setToken, PLANT_STORE_PROFILE: setName } = process.env;
+  // Whether a profile that `--profile` does not name may supply what is missing.
+  const mayApply = flags.token === undefined ? !setToken : flags.url === undefined && !setUrl;
+  if (flags.profile === undefined && !mayApply) return undefined;
+  const name = profileNameOf(flags);
+  const profile = readProfiles().get(name);
   if (profile !== undefined) return { ...profile, name };
-  if (flags.profile === undefined && !env.PLANT_STORE_PROFILE) return undefined;
+  if (flags.profile === undefined && !setName) return undefined;
   throw new ConfigError([
     `There is no profile "${name}". To create it: plant-store login --profile ${name}. To list profiles: plant-store login --list`,
   ]);
-}
-
-/** Whether a profile that `--profile` does not name may supply what is missing. */
-function hasSay(
-  { PLANT_STORE_URL: setUrl, PLANT_STORE_TOKEN: setToken }: Environment,
-  { url, token }: ApiFlags,
-) {
-  if (token === undefined) return !setToken;
-  return url === undefined && !setUrl;
 }
 
 /** Without a trailing slash; undefined for text that breaks `URL_RULE`. */

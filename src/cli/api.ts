@@ -1,52 +1,50 @@
 import { randomUUID } from 'node:crypto';
-import { type Events, eventsOf } from '../../packages/client/src/events.ts';
+import { eventsOf } from '../../packages/client/src/events.ts';
 import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
-import { type Plants, plantsOf } from '../../packages/client/src/plants.ts';
+import { plantsOf } from '../../packages/client/src/plants.ts';
 import {
   type ApiAnswer,
   type ApiRequest,
   createRequests,
   type Requests,
 } from '../../packages/client/src/requests.ts';
-import { mayBeDone, mayPass, pauseAfter, type Retrying, retried } from '../../packages/client/src/retries.ts';
+import {
+  mayBeDone,
+  mayPass,
+  pauseAfter,
+  type Retrying,
+  retried,
+  retriesOf,
+} from '../../packages/client/src/retries.ts';
 import type { Me } from '../../packages/client/src/schemas.ts';
-import { type Tokens, tokensOf } from '../../packages/client/src/tokens.ts';
-import { type Webhooks, webhooksOf } from '../../packages/client/src/webhooks.ts';
+import { tokensOf } from '../../packages/client/src/tokens.ts';
+import { webhooksOf } from '../../packages/client/src/webhooks.ts';
 import { refuseUnknown } from './answers.ts';
 import { explained, isUnreachable, strange } from './api-failure.ts';
-import type { Api } from './api-options.ts';
+import { type Api, type ApiFlags, readApi } from './api-options.ts';
 import { requests as limits, retrying } from './limits.ts';
 import { say } from './terminal/terminal.ts';
 
 /** The typed client for verbs: its failures say what the person can do. */
-export type Service = {
-  plants: Plants;
-  webhooks: Webhooks;
-  events: Events;
-  tokens: Tokens;
-  read: Requests['read'];
-  me(): Promise<Me>;
-  /** Turns what `events.stream` throws into what the other methods throw. */
-  explain(error: unknown): unknown;
-  /** Whether the latest answer repeats the one to an earlier request with the same key. */
-  isReplay(): boolean;
-  /** Whether the latest request may have taken effect although it failed, perhaps by an earlier attempt. */
-  mayBeDone(): boolean;
-};
+export type Service = ReturnType<typeof connect>;
 
 /** For a verb that waits for an unavailable service: it retries each request for `retrying.giveUpMs`. */
-export type Patience = {
+type Patience = {
   /** Aborting it ends the wait and throws the latest failure. */
   stopping?: AbortSignal;
   /** Printed with the first failure: what the person needs to know if they stop the program now. */
   hint?: string;
 };
 
+type ConnectOptions = { patience?: Patience; deadlineMs?: number };
+
+/** Connects to the service that the flags mean, like `connect`. Throws `ConfigError`. */
+export function serviceFor(flags: ApiFlags, options?: ConnectOptions): Service {
+  return connect(readApi(flags), options);
+}
+
 /** Without `patience`, throws the first failure. Every failure is a `PlantStoreError` or a `Failure`. */
-export function connect(
-  api: Api,
-  { patience, deadlineMs = limits.deadlineMs }: { patience?: Patience; deadlineMs?: number } = {},
-): Service {
+export function connect(api: Api, { patience, deadlineMs = limits.deadlineMs }: ConnectOptions = {}) {
   let newest = new Headers();
   let isKnown = false;
   let isDoubtful = false;
@@ -83,7 +81,7 @@ export function connect(
 
     return retried(attempt, {
       signal: patience?.stopping,
-      waitAfter: patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : giveUp,
+      waitAfter: patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : retriesOf(0),
       // A DELETE is answered without a body.
       gone: method === 'DELETE' && ({ headers: new Headers() } as ApiAnswer<Body>),
     }).catch((error: unknown) => {
@@ -106,8 +104,11 @@ export function connect(
     tokens: tokensOf(requests),
     read: requests.read,
     me: () => requests.read<Me>({ path: ['me'] }),
+    /** Turns what `events.stream` throws into what the other methods throw. */
     explain,
+    /** Whether the latest answer repeats the one to an earlier request with the same key. */
     isReplay: () => newest.has('idempotent-replayed'),
+    /** Whether the latest request may have taken effect although it failed, perhaps by an earlier attempt. */
     mayBeDone: () => isDoubtful,
   };
 }
@@ -127,10 +128,6 @@ function waitsOf(
     if (tries === 0) say(`${error.message} Retrying for ${retrying.giveUpMs / 1000} s.${hint}`);
     return ms;
   };
-}
-
-function giveUp(error: PlantStoreError): never {
-  throw error;
 }
 
 /** Fails beyond `limits.answerBytes`. An event stream never ends and has bounds of its own. */

@@ -1,7 +1,7 @@
-import { type Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
+import { version } from '../config/package.ts';
 import { exitCodeOf, messageOf } from './failure.ts';
-import { emptyProgram } from './program.ts';
-import { ignoreBrokenPipes, insist } from './terminal/terminal.ts';
+import { beQuiet, columnsOf, ignoreBrokenPipes, insist, print, printJson } from './terminal/terminal.ts';
 import { meantArgs } from './unknown-verb.ts';
 import { define, examplesFirst, type Verb, type Verbs } from './verb.ts';
 
@@ -35,7 +35,10 @@ const groups: Readonly<Record<string, Group>> = {
       () => import('./verbs/listen.ts'),
     ],
     status: ['show the health of a service and of your webhooks', () => import('./verbs/status.ts')],
-    whoami: ['show the user and the scopes of your token', () => import('./verbs/whoami.ts')],
+    whoami: [
+      'show the user and the scopes of your token',
+      async () => ({ verb: (await import('./verbs/login.ts')).whoami }),
+    ],
     login: ["save a service's URL and a token", () => import('./verbs/login.ts')],
     logout: [
       'forget a saved URL and token',
@@ -47,8 +50,19 @@ const groups: Readonly<Record<string, Group>> = {
       'print a script that completes verbs and options in your shell',
       () => import('./completion/completion.ts'),
     ],
-    version: ['print the version', () => import('./verbs/version.ts')],
-    openapi: ['print the OpenAPI document', () => import('./verbs/openapi.ts')],
+    version: [
+      'print the version',
+      async () => ({ verb: { examples: ['version'], run: async () => print(version) } }),
+    ],
+    openapi: ['print the OpenAPI document', async () => ({ verb: openapi })],
+  },
+};
+
+const openapi: Verb = {
+  examples: ['openapi > openapi.json', "openapi | jq '.paths | keys'"],
+  async run() {
+    const { openapiDocument } = await import('../http/routes/openapi.ts');
+    printJson(openapiDocument());
   },
 };
 
@@ -91,4 +105,58 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     }
   }
   return program;
+}
+
+function emptyProgram(): Command {
+  const program = new Command('plant-store')
+    .description('A plant store: create, list and delete plants, and send every new one to webhooks.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    // `meantArgs` handles it.
+    .helpCommand(false)
+    // Commander accepts it anywhere on the command line.
+    .option('-q, --quiet', 'print only errors on standard error')
+    .showHelpAfterError('(See --help for usage.)')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => print(...linesOf(wrapped(text))),
+      writeErr: (text) => insist(...linesOf(text.replaceAll(SECRET, '$1…'))),
+    })
+    .configureHelp(
+      examplesFirst(
+        'serve',
+        'login',
+        'plant list',
+        'plant import plants.csv',
+        'user create ann',
+        'token create --user ann --expires-in 90d',
+        'listen --forward-to localhost:4000/hook',
+        'token create --help',
+      ),
+    );
+  program.addHelpText(
+    'after',
+    '\nIn a checkout of the project, run this first: export PATH="$PWD/bin:$PATH"',
+  );
+  return program.hook('preAction', () => {
+    beQuiet(program.opts<{ quiet?: true }>().quiet === true);
+  });
+}
+
+/** A token or a signing secret: Commander repeats what is in the wrong place. */
+const SECRET = /\b(pst_|whsec_|eyJ)[^\s'",]+/g;
+
+/** Commander ends each text with a line feed. */
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n');
+}
+
+/** Wraps the paragraphs below the options to the terminal's width. Indented lines stay as they are. */
+function wrapped(text: string): string {
+  if (!text.startsWith('\n')) return text;
+  const width = columnsOf('output');
+  const paragraphs = text.replaceAll(/^(\S.*)\n(?=\S)/gm, '$1 ').split('\n');
+  return paragraphs
+    .map((paragraph) => (paragraph.startsWith(' ') ? paragraph : new Help().boxWrap(paragraph, width)))
+    .join('\n');
 }

@@ -1,7 +1,7 @@
 import type { Token, TokenCreated } from '../../packages/client/src/schemas.ts';
 import type { Scope } from '../access/scopes.ts';
-import { connect } from './api.ts';
-import { type ApiFlags, readApi } from './api-options.ts';
+import { serviceFor } from './api.ts';
+import type { ApiFlags } from './api-options.ts';
 import { Failure, Misuse } from './failure.ts';
 import type { StoreFlags } from './service/store.ts';
 import { renderTable } from './terminal/table.ts';
@@ -37,31 +37,29 @@ export function isOwn({
   return own === true;
 }
 
-const tokens = (flags: ApiFlags) => connect(readApi(process.env, flags)).tokens;
-
 type CreateFlags = OwnFlags & { label: string; scopes?: Scope[]; expiresIn?: number };
 
 /** `expiresIn`: milliseconds, as `overlap` below. */
 export async function createOwn({ label, scopes, expiresIn, ...flags }: CreateFlags): Promise<void> {
   const lifetime = expiresIn === undefined ? undefined : Math.ceil(expiresIn / 1000);
-  showOnce(await tokens(flags).create({ label, scopes, expiresIn: lifetime }));
+  showOnce(await serviceFor(flags).tokens.create({ label, scopes, expiresIn: lifetime }));
 }
 
 export async function rotateOwn(flags: OwnFlags & { overlap?: number }, id: string): Promise<void> {
   const overlap = flags.overlap === undefined ? undefined : flags.overlap / 1000;
-  const rotated = await tokens(flags).rotate(id, { overlap });
+  const rotated = await serviceFor(flags).tokens.rotate(id, { overlap });
   showOnce(rotated);
   const old = overlap === 0 ? 'is refused from now on' : `works beside it until ${rotated.overlapUntil}`;
   say(`The old one, ${id}, ${old}.`);
 }
 
 export async function revokeOwn(flags: OwnFlags, id: string): Promise<void> {
-  await tokens(flags).revoke(id);
+  await serviceFor(flags).tokens.revoke(id);
   say(`Revoked the token ${id}.`);
 }
 
 export async function listOwn(flags: OwnFlags & { json?: true }): Promise<void> {
-  const listed = await tokens(flags).list();
+  const listed = await serviceFor(flags).tokens.list();
   if (flags.json) return printJson(listed);
   if (listed.length === 0) return say('You have no tokens.');
   print(...renderTable(['ID', 'LABEL', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'], listed.map(row)));

@@ -2,7 +2,7 @@ import type { Page } from '../../packages/client/src/pages.ts';
 import { requests } from './limits.ts';
 import { growingTable } from './terminal/table.ts';
 import { print, writeJson } from './terminal/terminal.ts';
-import { refuseValue } from './verb.ts';
+import { parseUpTo } from './verb.ts';
 
 export type PageQuery = { limit: number; cursor: string | undefined; signal: AbortSignal | undefined };
 
@@ -70,6 +70,4 @@ export async function printArray<Item>(
   return printed;
 }
 
-export function parseLimit(text: string): number {
-  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : refuseValue('an integer from 1 to 999999999');
-}
+export const parseLimit = parseUpTo(999_999_999);

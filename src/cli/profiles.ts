@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConfigError, type Environment } from '../config/config.ts';
+import { ConfigError } from '../config/config.ts';
 import { unwritable, writeAtomically } from './atomic-file.ts';
 import { Failure } from './failure.ts';
 import { profiles as limits } from './limits.ts';
@@ -17,7 +17,7 @@ export type Profile = {
   user?: string;
 };
 
-export type Profiles = ReadonlyMap<string, Profile>;
+export type Profiles = Map<string, Profile>;
 
 export const DEFAULT_PROFILE = 'default';
 
@@ -32,16 +32,17 @@ export function isProfileName(text: string): boolean {
  * The file of profiles: `$XDG_CONFIG_HOME/plant-store/config.json`, else below `~/.config` (XDG Base Directory
  * Specification, which ignores a relative path). Undefined for a user without a home.
  */
-export function profilesPath({ XDG_CONFIG_HOME: config, HOME: home }: Environment): string | undefined {
+function profilesPath(): string | undefined {
+  const { XDG_CONFIG_HOME: config, HOME: home } = process.env;
   if (config && isAbsolute(config)) return join(config, 'plant-store', 'config.json');
   return home ? join(home, '.config', 'plant-store', 'config.json') : undefined;
 }
 
 /** Reads all profiles. Throws `ConfigError` for an unreadable file. */
-export function readProfiles(env: Environment): Profiles {
-  const path = profilesPath(env);
-  const text = path === undefined ? undefined : textOf(path);
-  if (path === undefined || text === undefined) return new Map();
+export function readProfiles(): Profiles {
+  const path = profilesPath();
+  const text = path && textOf(path);
+  if (text === undefined) return new Map();
   const profiles = parseProfiles(text);
   if (profiles !== undefined) return profiles;
   throw new ConfigError([
@@ -50,36 +51,25 @@ export function readProfiles(env: Environment): Profiles {
 }
 
 /** Changes the profiles under a lock, atomically. Only the owner may read the file. Resolves with its path. */
-export async function changeProfiles(
-  env: Environment,
-  change: (profiles: Map<string, Profile>) => void,
-): Promise<string> {
-  const path = profilesPath(env);
-  if (path === undefined) {
-    throw new Failure('Profiles have no folder. Set HOME or XDG_CONFIG_HOME.');
-  }
+export async function changeProfiles(change: (profiles: Profiles) => void): Promise<string> {
+  const path = profilesPath();
+  if (path === undefined) throw new Failure('Profiles have no folder. Set HOME or XDG_CONFIG_HOME.');
+  const lock = `${path}.lock`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await alone(`${path}.lock`, async () => {
-      const profiles = new Map(readProfiles(env));
+    await takeLock(lock);
+    try {
+      const profiles = readProfiles();
       change(profiles);
       const text = JSON.stringify({ profiles: Object.fromEntries(profiles) }, null, 2);
       await writeAtomically(path, { mode: 0o600, replaces: true }, (write) => write(`${text}\n`));
-    });
+    } finally {
+      await rm(lock, { force: true });
+    }
   } catch (error) {
     throw unwritable(path, error, 'Nothing was saved.');
   }
   return path;
-}
-
-/** Runs the work while this process holds the lock file. */
-async function alone(lock: string, work: () => Promise<void>): Promise<void> {
-  await takeLock(lock);
-  try {
-    await work();
-  } finally {
-    await rm(lock, { force: true });
-  }
 }
 
 async function takeLock(lock: string): Promise<void> {
@@ -118,7 +108,7 @@ function parseProfiles(text: string): Profiles | undefined {
     return undefined;
   }
   if (!isObject(value) || !isObject(value.profiles)) return undefined;
-  const profiles = new Map<string, Profile>();
+  const profiles: Profiles = new Map();
   for (const [name, profile] of Object.entries(value.profiles)) {
     if (!isProfileName(name) || !isObject(profile)) return undefined;
     const { url, token, user } = profile;

@@ -1,5 +1,6 @@
 import { Argument, type Command, Help, InvalidArgumentError, Option } from 'commander';
 import { type SettingName, settings } from '../config/settings.ts';
+import { canonicalId, Id, type PlantId } from '../plants/plant.ts';
 import { API_NOTE, apiOptions } from './api-options.ts';
 import { Misuse } from './failure.ts';
 
@@ -86,6 +87,41 @@ export function argument<T>(
 /** For an argument or option value that breaks the rule. */
 export function refuseValue(rule: string): never {
   throw new InvalidArgumentError(`It must be ${rule}.`);
+}
+
+/** Returns a parser that accepts text unchanged. The message is for any other. */
+export function accept(isValid: (text: string) => boolean, message: string) {
+  return (text: string): string => {
+    if (isValid(text)) return text;
+    throw new InvalidArgumentError(message);
+  };
+}
+
+/** Returns a parser of an integer from 1, at most 999 999 999. */
+export function parseUpTo(most: number, rule = `an integer from 1 to ${most}`) {
+  return (text: string): number => {
+    const value = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
+    return value <= most ? value : refuseValue(rule);
+  };
+}
+
+/** Parses the id of a plant. */
+export function parseId(text: string): PlantId {
+  return canonicalId(text) ?? refuseValue(Id.description);
+}
+
+export const webhookId = (name = '<id>') => idArgument(name, 'wh', 'webhook list');
+/** The id of a token, not the token itself. */
+export const tokenId = () => idArgument('<id>', 'tok', 'token list');
+export const eventId = () => idArgument('<event>', 'evt', 'delivery list');
+
+function idArgument(name: string, prefix: string, shownBy: string): Argument {
+  const shape = new RegExp(`^${prefix}_[0-9a-z]+$`);
+  return argument(
+    name,
+    `the id that ${shownBy} shows: ${prefix}_…`,
+    accept((text) => shape.test(text), `Pass the id (${prefix}_…) that ${shownBy} shows.`),
+  );
 }
 
 /** For a file or folder: `-` would mean a stream. */

@@ -1,8 +1,8 @@
 import { Option } from 'commander';
 import type { Page } from '../../../packages/client/src/pages.ts';
 import { ConfigError } from '../../config/config.ts';
-import { connect } from '../api.ts';
-import { type ApiFlags, readApi } from '../api-options.ts';
+import { serviceFor } from '../api.ts';
+import type { ApiFlags } from '../api-options.ts';
 import { unwritable, type Write, writeAtomically } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { pagesOf } from '../pages.ts';
@@ -39,7 +39,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
     ]);
   }
   const stopping = new AbortController();
-  const service = connect(readApi(process.env, flags), { patience: { stopping: stopping.signal } });
+  const service = serviceFor(flags, { patience: { stopping: stopping.signal } });
   const { user } = await service.me();
   const whose: Whose = flags.shared
     ? 'all'

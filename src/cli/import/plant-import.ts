@@ -60,7 +60,7 @@ async function run(flags: ImportFlags, file: string): Promise<void> {
     if (!(await check(file, format, flags))) process.exitCode = 1;
     return;
   }
-  const api = readApi(process.env, flags);
+  const api = readApi(flags);
   const stopping = new AbortController();
   const { clock } = systemRuntime(silentLog);
   abortOnSignal(stopping);

@@ -2,14 +2,13 @@ import { Option } from 'commander';
 import type { Delivery } from '../../../packages/client/src/schemas.ts';
 import type { PlantId } from '../../plants/plant.ts';
 import { type DeliveryState, deliveryStates } from '../../webhooks/port.ts';
-import { connect } from '../api.ts';
-import { type ApiFlags, readApi } from '../api-options.ts';
+import { serviceFor } from '../api.ts';
+import type { ApiFlags } from '../api-options.ts';
 import { pagesOf, parseLimit, printArray, printTable } from '../pages.ts';
 import { outputAbandoned, prettyJson, print, printJson, say } from '../terminal/terminal.ts';
 import { parseTime, sinceRule } from '../terminal/time.ts';
-import { option, type Verbs } from '../verb.ts';
+import { eventId, option, parseId, type Verbs, webhookId } from '../verb.ts';
 import { deliveryHeadings, deliveryRow, renderDelivery, whyLater } from './delivery-view.ts';
-import { eventId, parseId, webhookId } from './ids.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
 type ListFlags = JsonFlags & {
@@ -46,7 +45,7 @@ export const verbs: Verbs = {
     async run(flags: ListFlags, webhook: string | undefined) {
       const { state, plant, since, until, all } = flags;
       const { limit = all ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT } = flags;
-      const { webhooks } = connect(readApi(process.env, flags));
+      const { webhooks } = serviceFor(flags);
       // An unknown webhook is an error, and not an empty list.
       if (webhook !== undefined) await webhooks.get(webhook);
       const filters = { webhook, state, plant, since, until };
@@ -75,7 +74,7 @@ export const verbs: Verbs = {
     ],
     isRemote: true,
     async run(flags: JsonFlags, webhook: string, event: string) {
-      const delivery = await connect(readApi(process.env, flags)).webhooks.delivery(webhook, event);
+      const delivery = await serviceFor(flags).webhooks.delivery(webhook, event);
       if (flags.json) printJson(delivery);
       else print(...renderDelivery(delivery));
     },
@@ -87,7 +86,7 @@ export const verbs: Verbs = {
     examples: ['delivery redeliver wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9'],
     isRemote: true,
     async run(flags: JsonFlags, webhook: string, event: string) {
-      const delivery = await connect(readApi(process.env, flags)).webhooks.redeliver(webhook, event);
+      const delivery = await serviceFor(flags).webhooks.redeliver(webhook, event);
       if (flags.json) return printJson(delivery);
       const next = `Resending ${event}. To see the outcome: plant-store delivery show ${webhook} ${event}`;
       say(whyLater(delivery) ?? next);

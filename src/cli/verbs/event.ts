@@ -1,5 +1,5 @@
-import { connect } from '../api.ts';
-import { type ApiFlags, readApi } from '../api-options.ts';
+import { serviceFor } from '../api.ts';
+import type { ApiFlags } from '../api-options.ts';
 import { eventPages } from '../events.ts';
 import { parseLimit, printArray, printTable } from '../pages.ts';
 import { outputAbandoned, prettyJson, say } from '../terminal/terminal.ts';
@@ -23,7 +23,7 @@ export const verbs: Verbs = {
     examples: ['event list --since 2h', "event list --json | jq -r '.[].plant.name'"],
     isRemote: true,
     async run({ since, limit = Number.POSITIVE_INFINITY, json, ...flags }: ListFlags) {
-      const service = connect(readApi(process.env, flags), { patience: {} });
+      const service = serviceFor(flags, { patience: {} });
       const pages = eventPages(service, { since, limit, signal: outputAbandoned() });
       const { isEmpty, hasMore } = await (json
         ? printArray(pages, prettyJson)

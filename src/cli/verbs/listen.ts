@@ -63,7 +63,7 @@ export async function follow(flags: ListenFlags): Promise<void> {
   if (flags.secret !== undefined && flags.forwardTo === undefined) {
     throw new Misuse('--secret requires --forward-to');
   }
-  const api = readApi(process.env, flags);
+  const api = readApi(flags);
   const runtime = systemRuntime(silentLog);
   const stopping = new AbortController();
   abortOnSignal(stopping);

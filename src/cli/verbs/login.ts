@@ -3,11 +3,13 @@ import { ConfigError } from '../../config/config.ts';
 import { connect } from '../api.ts';
 import {
   type Api,
+  type ApiFlags,
   DEFAULT_URL,
   isToken,
   parseUrl,
   profileNameOf,
   profileOption,
+  readApi,
   TOKEN_RULE,
   URL_RULE,
 } from '../api-options.ts';
@@ -15,7 +17,7 @@ import { Failure, Misuse } from '../failure.ts';
 import { tokens } from '../limits.ts';
 import { changeProfiles, DEFAULT_PROFILE, type Profiles, readProfiles } from '../profiles.ts';
 import { startQuestions } from '../terminal/question.ts';
-import { renderTable } from '../terminal/table.ts';
+import { renderFields, renderTable } from '../terminal/table.ts';
 import { canAsk, print, printJson, say } from '../terminal/terminal.ts';
 import { option, type Verb } from '../verb.ts';
 
@@ -47,8 +49,8 @@ export const logout: Verb = {
   examples: ['logout', 'logout --profile work'],
   notes: 'The token itself stays valid; "plant-store token revoke" revokes it.',
   async run(flags: { profile?: string }) {
-    const name = profileNameOf(process.env, flags);
-    await changeProfiles(process.env, (profiles) => {
+    const name = profileNameOf(flags);
+    await changeProfiles((profiles) => {
       if (profiles.delete(name)) return;
       throw new Failure(`There is no profile "${name}". To list profiles: plant-store login --list`);
     });
@@ -56,18 +58,37 @@ export const logout: Verb = {
   },
 };
 
+export const whoami: Verb = {
+  options: [option('--json', 'print the answer as a JSON object')],
+  examples: ['whoami', 'whoami --profile work --json | jq -r .user'],
+  isRemote: true,
+  async run(flags: ApiFlags & { json?: true }) {
+    const api = readApi(flags);
+    const me = await connect(api).me();
+    if (flags.json) return printJson(me);
+    const fields = [
+      ['User', me.user],
+      ['Scopes', me.scopes.join(', ')],
+      ['Expires', me.expiresAt ?? 'never'],
+      ['Service', api.url],
+      ['Token', api.tokenFrom],
+    ] as const;
+    print(...renderFields(fields));
+  },
+};
+
 type LoginFlags = { url?: string; tokenStdin?: true; profile?: string; list?: true; json?: true };
 
 async function run(flags: LoginFlags): Promise<void> {
-  const profiles = readProfiles(process.env);
+  const profiles = readProfiles();
   if (flags.list) return show(profiles, flags.json);
   if (!flags.tokenStdin && !canAsk()) {
     throw new Misuse('no terminal to ask on; --token-stdin reads the token from standard input');
   }
-  const name = profileNameOf(process.env, flags);
+  const name = profileNameOf(flags);
   const api = await apiFor(flags, process.env.PLANT_STORE_URL || profiles.get(name)?.url || DEFAULT_URL);
   const user = await check(api);
-  const path = await changeProfiles(process.env, (all) => all.set(name, { ...api, user }));
+  const path = await changeProfiles((all) => all.set(name, { ...api, user }));
   say(`Saved the profile "${name}" for ${api.url}, as the user "${user}", in ${path}.`);
   sayWhatIsSet();
 }

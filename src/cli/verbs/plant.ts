@@ -4,8 +4,8 @@ import type { Page } from '../../../packages/client/src/pages.ts';
 import { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { idempotency as limits } from '../../limits.ts';
 import { Id, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts';
-import { connect, type Service } from '../api.ts';
-import { type ApiFlags, readApi } from '../api-options.ts';
+import { type Service, serviceFor } from '../api.ts';
+import type { ApiFlags } from '../api-options.ts';
 import type { ListedPlant } from '../export/formats.ts';
 import { plantExport } from '../export/plant-export.ts';
 import { Failure, messageOf } from '../failure.ts';
@@ -13,8 +13,7 @@ import { plantImport } from '../import/plant-import.ts';
 import { type PageQuery, pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
 import { interrupted } from '../terminal/signals.ts';
 import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../terminal/terminal.ts';
-import { argument, option, type Verbs } from '../verb.ts';
-import { parseId } from './ids.ts';
+import { accept, argument, option, parseId, type Verbs } from '../verb.ts';
 
 type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?: true };
 type ListFlags = ApiFlags & {
@@ -47,7 +46,7 @@ export const verbs: Verbs = {
     isRemote: true,
     async run(flags: ListFlags) {
       const { limit, tag, name, json, ids } = flags;
-      const pages = wantedPages(connect(readApi(process.env, flags), { patience: {} }), flags);
+      const pages = wantedPages(serviceFor(flags, { patience: {} }), flags);
       const headings = ['ID', 'NAME', 'TAG', 'OWNER'];
       const { isEmpty, hasMore } = await (ids
         ? printLines(pages, ({ id }) => String(id))
@@ -76,7 +75,10 @@ export const verbs: Verbs = {
       option(
         '--key <key>',
         `an idempotency key: repeating the command with it creates the plant once; 1 to ${limits.keyLength} printable ASCII characters (default: a new one)`,
-        parseKey,
+        accept(
+          (key) => /^[\x20-\x7e]+$/.test(key) && key.length <= limits.keyLength,
+          `A key has 1 to ${limits.keyLength} printable ASCII characters.`,
+        ),
       ),
       option('--json', 'print {id, name, tag} as a JSON object'),
     ],
@@ -89,7 +91,7 @@ export const verbs: Verbs = {
     async run(flags: CreateFlags, name: string) {
       const { tag, key = `cli-${randomUUID()}`, json } = flags;
       const hint = ` To retry safely, repeat the command with --key ${shellWord(key)}.`;
-      const service = connect(readApi(process.env, flags), { patience: { hint } });
+      const service = serviceFor(flags, { patience: { hint } });
       const { id } = await service.plants
         .create({ name, tag, id: flags.id }, { idempotencyKey: key })
         .catch((error: unknown) => {
@@ -114,7 +116,7 @@ export const verbs: Verbs = {
     /** An unknown id does not stop the others; any other failure does, and then the count is printed, too. */
     async run(flags: ApiFlags, ids: readonly PlantId[]) {
       const stopping = interrupted();
-      const service = connect(readApi(process.env, flags), { patience: { stopping } });
+      const service = serviceFor(flags, { patience: { stopping } });
       let deleted = 0;
       const tell = () => say(`Deleted ${deleted} of ${ids.length}.`);
       try {
@@ -167,11 +169,6 @@ async function removeIfThere({ plants }: Service, id: PlantId): Promise<boolean>
 }
 
 const NO_SUCH_PLANT = 40401;
-
-function parseKey(text: string): string {
-  if (/^[\x20-\x7e]+$/.test(text) && text.length <= limits.keyLength) return text;
-  throw new InvalidArgumentError(`A key has 1 to ${limits.keyLength} printable ASCII characters.`);
-}
 
 function parseIds(text: string, before: readonly PlantId[] = []): PlantId[] {
   try {

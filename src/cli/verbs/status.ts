@@ -51,12 +51,12 @@ async function run(flags: StatusFlags): Promise<void> {
 /** A token is optional here. */
 function apiOf(flags: ApiFlags): { api: Api; hasToken: boolean } {
   try {
-    return { api: readApi(process.env, flags), hasToken: true };
+    return { api: readApi(flags), hasToken: true };
   } catch (error) {
     if (!(error instanceof ConfigError) || flags.token !== undefined || process.env.PLANT_STORE_TOKEN)
       throw error;
     // Probes without a token ignore it; this throws again for any other problem.
-    return { api: readApi(process.env, { ...flags, token: 'none' }), hasToken: false };
+    return { api: readApi({ ...flags, token: 'none' }), hasToken: false };
   }
 }
 

@@ -8,8 +8,7 @@ import { type StoreFlags, withStore } from '../service/store.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
 import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseDuration } from '../terminal/time.ts';
-import { option, refuseValue, settingOption, type Verbs } from '../verb.ts';
-import { tokenId } from './ids.ts';
+import { accept, option, refuseValue, settingOption, tokenId, type Verbs } from '../verb.ts';
 import { describeToken, tokenFields, tokenHeadings, tokenMembers, tokenRow } from './token-view.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
 
@@ -24,7 +23,11 @@ export const verbs: Verbs = {
     options: [
       option('--user <name>', 'the user that the token acts for'),
       ownOption(),
-      option('--label <text>', `what the token is for: ${labelRule}`, parseLabel).default(''),
+      option(
+        '--label <text>',
+        `what the token is for: ${labelRule}`,
+        accept(isLabel, `A label has ${labelRule}.`),
+      ).default(''),
       option(
         '--scopes <list>',
         `what it may do, comma-separated (default: ${scopes.join(',')})`,
@@ -178,11 +181,6 @@ const failures = {
       `The token ${id} is the bootstrap token. To replace it, start the service with another BOOTSTRAP_TOKEN.`,
     ),
 };
-
-function parseLabel(text: string): string {
-  if (isLabel(text)) return text;
-  throw new InvalidArgumentError(`A label has ${labelRule}.`);
-}
 
 /** In catalogue order, without duplicates. */
 function parseScopes(text: string): Scope[] {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Argument, InvalidArgumentError } from 'commander';
+import type { Argument } from 'commander';
 import { ADMIN } from '../../access/bootstrap.ts';
 import type { AccessStore, Belongings, User } from '../../access/port.ts';
 import { isUserName, setUserDisabled, userNameRule } from '../../access/users.ts';
@@ -11,14 +11,20 @@ import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { isoTime } from '../terminal/time.ts';
-import { argument, option, settingOption, type Verbs } from '../verb.ts';
+import { accept, argument, option, settingOption, type Verbs } from '../verb.ts';
 
 const userName = (): Argument => argument('<name>', 'the name that user list shows');
 
 export const verbs: Verbs = {
   create: {
     description: 'create a user',
-    arguments: [argument('<name>', `a unique name: ${userNameRule}`, parseName)],
+    arguments: [
+      argument(
+        '<name>',
+        `a unique name: ${userNameRule}`,
+        accept(isUserName, `A user name has ${userNameRule}.`),
+      ),
+    ],
     options: [settingOption('dataDir')],
     examples: ['user create ann', "user create 'Ann Example' --data-dir /srv/plants"],
     async run(flags: StoreFlags, name: string) {
@@ -170,9 +176,4 @@ async function removeRest({ chores, runtime }: StoreParts): Promise<void> {
     await pause(hasMoved ? bounds.pauseMs : bounds.pollMs);
   }
   progress.end();
-}
-
-function parseName(text: string): string {
-  if (isUserName(text)) return text;
-  throw new InvalidArgumentError(`A user name has ${userNameRule}.`);
 }

@@ -2,25 +2,23 @@ import type { Webhook } from '../../../packages/client/src/schemas.ts';
 import { delivery as limits } from '../../limits.ts';
 import { type DeliveryState, deliveryStates } from '../../webhooks/port.ts';
 import { failureOf } from '../../webhooks/sending/attempt.ts';
-import { connect } from '../api.ts';
-import { type ApiFlags, readApi } from '../api-options.ts';
+import { serviceFor } from '../api.ts';
+import type { ApiFlags } from '../api-options.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { firstAttempt } from '../service/first-attempt.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { overlapOption, parseTime, sinceRule } from '../terminal/time.ts';
-import { argument, option, refuseValue, required, type Verbs } from '../verb.ts';
+import { argument, option, parseUpTo, required, type Verbs, webhookId } from '../verb.ts';
 import { renderDelivery, whyLater } from './delivery-view.ts';
-import { webhookId } from './ids.ts';
 import { healthFields, identityFields, webhookHeadings, webhookRow } from './webhook-view.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
 
 const RATE = `an integer from 1 to ${limits.rate}`;
 const NEW_RATE = `${RATE}, or none for no limit`;
-
-const service = (flags: ApiFlags) => connect(readApi(process.env, flags));
+const parseNewRate = parseUpTo(limits.rate, NEW_RATE);
 
 export const verbs: Verbs = {
   create: {
@@ -28,7 +26,7 @@ export const verbs: Verbs = {
     arguments: [argument('<url>', 'where to send every new plant: an https URL with a public address')],
     options: [
       option('--description <text>', 'what it is for'),
-      option('--rate <number>', `maximum attempts per second: ${RATE}`, parseRate),
+      option('--rate <number>', `maximum attempts per second: ${RATE}`, parseUpTo(limits.rate)),
       option('--json', 'print the answer, including the secret, as a JSON object'),
     ],
     examples: [
@@ -39,7 +37,7 @@ export const verbs: Verbs = {
     isRemote: true,
     async run(flags: JsonFlags & { description?: string; rate?: number }, url: string) {
       const { description, rate } = flags;
-      const made = await service(flags).webhooks.create({ url, description, rate });
+      const made = await serviceFor(flags).webhooks.create({ url, description, rate });
       if (flags.json) return printJson(made);
       print(...renderFields([...identityFields(made), ['Secret', made.secret]]));
       say(
@@ -53,7 +51,7 @@ export const verbs: Verbs = {
     examples: ['webhook list', `webhook list --json | jq -r '.[] | select(.failed > 0) | .id'`],
     isRemote: true,
     async run(flags: JsonFlags) {
-      const webhooks = await service(flags).webhooks.list();
+      const webhooks = await serviceFor(flags).webhooks.list();
       if (flags.json) return printJson(webhooks);
       if (webhooks.length === 0) {
         return say('No webhooks found. To create one: plant-store webhook create URL');
@@ -71,7 +69,7 @@ export const verbs: Verbs = {
     ],
     isRemote: true,
     async run(flags: JsonFlags, id: string) {
-      const webhook = await service(flags).webhooks.get(id);
+      const webhook = await serviceFor(flags).webhooks.get(id);
       if (flags.json) return printJson(webhook);
       print(...renderFields([...identityFields(webhook), ...healthFields(webhook)]));
     },
@@ -89,7 +87,7 @@ export const verbs: Verbs = {
     ],
     isRemote: true,
     async run(flags: JsonFlags & { wait?: true }, id: string) {
-      const { webhooks } = service(flags);
+      const { webhooks } = serviceFor(flags);
       const sent = await webhooks.test(id);
       if (!flags.wait) {
         if (flags.json) printJson(sent);
@@ -110,7 +108,10 @@ export const verbs: Verbs = {
     options: [
       option('--to <url>', 'where to send every new plant from now on: an https URL with a public address'),
       option('--description <text>', "what it is for; '' removes the description"),
-      option('--rate <number>', `maximum attempts per second: ${NEW_RATE}`, parseNewRate),
+      // Not null: Commander would turn that into an empty string.
+      option('--rate <number>', `maximum attempts per second: ${NEW_RATE}`, (text) =>
+        text === 'none' ? text : parseNewRate(text),
+      ),
       option('--json', 'print the answer as a JSON object'),
     ],
     examples: [
@@ -125,7 +126,7 @@ export const verbs: Verbs = {
       if (url === undefined && description === undefined && rate === undefined) {
         throw new Misuse('nothing to change; pass --to, --description or --rate');
       }
-      const webhook = await service(flags).webhooks.update(id, { url, description, rate });
+      const webhook = await serviceFor(flags).webhooks.update(id, { url, description, rate });
       if (flags.json) return printJson(webhook);
       print(...renderFields(identityFields(webhook)));
       if (url !== undefined) say(`To test the receiver: plant-store webhook test ${id} --wait`);
@@ -145,7 +146,7 @@ export const verbs: Verbs = {
     isRemote: true,
     async run(flags: JsonFlags & { overlap?: number }, id: string) {
       const overlap = flags.overlap === undefined ? undefined : flags.overlap / 1000;
-      const rotated = await service(flags).webhooks.rotateSecret(id, { overlap });
+      const rotated = await serviceFor(flags).webhooks.rotateSecret(id, { overlap });
       if (flags.json) return printJson(rotated);
       print(rotated.secret);
       const old = overlap === 0 ? 'no longer signs' : `also signs until ${rotated.overlapUntil}`;
@@ -158,7 +159,7 @@ export const verbs: Verbs = {
     examples: ['webhook enable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
-      const { waiting } = await service(flags).webhooks.update(id, { enabled: true });
+      const { waiting } = await serviceFor(flags).webhooks.update(id, { enabled: true });
       say(
         `Enabled the webhook ${id}. ${waiting === 0 ? 'No deliveries are waiting.' : `Waiting deliveries: ${waiting}.`}`,
       );
@@ -170,7 +171,7 @@ export const verbs: Verbs = {
     examples: ['webhook disable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
-      await service(flags).webhooks.update(id, { enabled: false });
+      await serviceFor(flags).webhooks.update(id, { enabled: false });
       say(
         `Disabled the webhook ${id}. Its deliveries are held, including new ones. To send them: plant-store webhook enable ${id}`,
       );
@@ -191,7 +192,7 @@ export const verbs: Verbs = {
     isRemote: true,
     async run(flags: JsonFlags & { since: string; state?: DeliveryState }, id: string) {
       const { since, state } = flags;
-      const replayed = await service(flags).webhooks.replay(id, { since, state });
+      const replayed = await serviceFor(flags).webhooks.replay(id, { since, state });
       if (flags.json) return printJson(replayed);
       say(
         replayed.count === 0
@@ -210,7 +211,7 @@ export const verbs: Verbs = {
     ],
     isRemote: true,
     async run(flags: ApiFlags & { yes?: true }, id: string) {
-      const { webhooks } = service(flags);
+      const { webhooks } = serviceFor(flags);
       if (!flags.yes) {
         refuseWithoutTerminal();
         await confirm(await webhooks.get(id));
@@ -229,18 +230,4 @@ async function confirm({ url, waiting }: Webhook): Promise<void> {
       : `Waiting deliveries that would never be sent: ${waiting}. "webhook disable" holds them instead.`,
   );
   if (!/^y(?:es)?$/i.test(await ask('Delete it? [y/N] '))) throw new Failure('Nothing was deleted.');
-}
-
-function parseRate(text: string): number {
-  return rateOf(text) ?? refuseValue(RATE);
-}
-
-/** Not null: Commander would turn that into an empty string. */
-function parseNewRate(text: string): number | 'none' {
-  return text === 'none' ? text : (rateOf(text) ?? refuseValue(NEW_RATE));
-}
-
-function rateOf(text: string): number | undefined {
-  const rate = /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
-  return rate <= limits.rate ? rate : undefined;
 }
