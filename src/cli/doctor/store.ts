@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { fileSize } from '../../store/sqlite/files/file-size.ts';
+import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
 import { aliasesOf } from '../../store/sqlite/files/restore.ts';
 import { readSummary, type StoreSummary } from '../../store/sqlite/files/summary.ts';

@@ -6,7 +6,7 @@ import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/co
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { openUnfinishedStore, type UnfinishedStore } from '../../store/sqlite/engine/unfinished-stores.ts';
 import { backUp } from '../../store/sqlite/files/backup.ts';
-import { fileSize } from '../../store/sqlite/files/file-size.ts';
+import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { storeSchema } from '../../store/sqlite/files/inspect.ts';
 import { refuseForeignLink, thereAlready } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';

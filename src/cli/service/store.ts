@@ -4,7 +4,7 @@ import { readStoreConfig, type StoreConfig, storePath } from '../../config/confi
 import type { DatabaseUrl } from '../../config/database-url.ts';
 import { database as limits } from '../../limits.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../runtime.ts';
-import { fileSize } from '../../store/sqlite/files/file-size.ts';
+import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { Failure } from '../failure.ts';

@@ -1,6 +1,6 @@
+import { delivery } from '../../limits.ts';
 import { type Attempt, failureOf } from '../sending/attempt.ts';
 import type { DueDelivery, LaneSettings, LaneState, NextState, Outcome } from './port.ts';
-import { pauseOf } from './retry-after.ts';
 import type { Rules } from './rules.ts';
 import { nextAttempt } from './schedule.ts';
 
@@ -87,4 +87,24 @@ function reasonToDisable(
   if (status === GONE) return 'The receiver answered 410: it is gone.';
   if (failingSince === undefined || now - failingSince < disableAfterMs) return undefined;
   return `Every attempt has failed since ${new Date(failingSince).toISOString()}.`;
+}
+
+const SECONDS = /^\d+$/;
+/** The three date formats of HTTP (RFC 9110 §5.6.7). */
+const DATE =
+  /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
+
+/**
+ * Until when a `Retry-After` header (RFC 9110 §10.2.3) asks to wait, at most 24 hours; undefined for an invalid or past
+ * one.
+ */
+export function pauseOf(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  const until = SECONDS.test(header) ? now + Number(header) * 1000 : dateOf(header);
+  return until > now ? Math.min(until, now + delivery.pauseMs) : undefined;
+}
+
+function dateOf(header: string): number {
+  if (!DATE.test(header)) return Number.NaN;
+  return Date.parse(header.endsWith('GMT') ? header : `${header} GMT`);
 }

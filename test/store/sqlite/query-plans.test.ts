@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, mock, test } from 'node:test';
-import { accessEpoch } from '../../../src/store/sqlite/access/access-epoch.ts';
-import { visibleOwners } from '../../../src/store/sqlite/access/visible-owners.ts';
+import { accessEpoch, visibleOwners } from '../../../src/store/sqlite/access/visible-owners.ts';
 import { activityReads } from '../../../src/store/sqlite/deliveries/activity.ts';
 import { choreReads } from '../../../src/store/sqlite/deliveries/chores.ts';
 import { deliveryReads } from '../../../src/store/sqlite/deliveries/deliveries.ts';

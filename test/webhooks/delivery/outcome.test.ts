@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { outcomeOf, poisonedOutcome, type Sent } from '../../../src/webhooks/delivery/outcome.ts';
+import { outcomeOf, pauseOf, poisonedOutcome, type Sent } from '../../../src/webhooks/delivery/outcome.ts';
 import { ANEW } from '../../../src/webhooks/delivery/port.ts';
-import { pauseOf } from '../../../src/webhooks/delivery/retry-after.ts';
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 import { rules as usual } from './due.ts';
 

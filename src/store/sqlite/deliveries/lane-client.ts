@@ -12,10 +12,9 @@ import {
   laneListeners,
 } from '../../lane-threads.ts';
 import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
-import { accessEpoch } from '../access/access-epoch.ts';
+import { accessEpoch } from '../access/visible-owners.ts';
 import { openConnection } from '../engine/connection.ts';
-import { COMMIT_FAILED, explain, isEnvironment } from '../engine/failure.ts';
-import { toPlain } from '../engine/plain-errors.ts';
+import { COMMIT_FAILED, explain, isEnvironment, toPlain } from '../engine/failure.ts';
 import { createSnapshot, type Snapshot } from '../engine/snapshot.ts';
 import type { Command, Executed } from '../engine/writer.ts';
 import { settle, type WriterReply } from '../engine/writer-reply.ts';

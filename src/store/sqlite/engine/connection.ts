@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../../limits.ts';
-import { fileSize } from '../files/file-size.ts';
+import { fileSize } from '../files/durable-files.ts';
 
 /** Older versions can corrupt a database when a checkpoint resets the write-ahead log. */
 const OLDEST_SQLITE = [3, 51, 3] as const;

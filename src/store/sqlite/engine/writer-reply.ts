@@ -1,7 +1,7 @@
 import { AppError } from '../../../errors.ts';
 import type { PlainError } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
-import { fromPlain, toPlain } from './plain-errors.ts';
+import { fromPlain, toPlain } from './failure.ts';
 import type { Executed } from './writer.ts';
 
 /** The writer thread's answer to a batch. */

@@ -1,12 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { LaneNews } from '../../lane-threads.ts';
-import type { PlainError } from '../../write-outcomes.ts';
-import { unavailable } from '../../write-outcomes.ts';
+import { type PlainError, unavailable } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
 import { createCheckpoint } from './checkpoint.ts';
 import { openConnection } from './connection.ts';
-import { toPlain } from './plain-errors.ts';
+import { toPlain } from './failure.ts';
 import { keepSizeRecord } from './size-record.ts';
 import { type KnownFile, type StoreFiles, storeFiles } from './store-files.ts';
 import { type Command, createWriter, type WriterParts } from './writer.ts';

@@ -3,8 +3,7 @@ import { dirname } from 'node:path';
 import { writes } from '../../../limits.ts';
 import { openConnection, refuseLostDatabase } from '../engine/connection.ts';
 import { hasSizeRecord, refuseCutStore } from '../engine/size-record.ts';
-import { flushFolder } from './durable-files.ts';
-import { fileSize } from './file-size.ts';
+import { fileSize, flushFolder } from './durable-files.ts';
 
 /**
  * Prepares a store for writing that a server may have left uncleanly. Call it under the server lock, before this

@@ -16,9 +16,8 @@ import { type Comparison, compareTokens, type RevivedToken } from '../access/rev
 import { isDamage } from '../engine/failure.ts';
 import { removeSizeRecord } from '../engine/size-record.ts';
 import { openUnfinishedStore } from '../engine/unfinished-stores.ts';
-import { flushFile, keepFile, replaceFile } from './durable-files.ts';
+import { fileSize, flushFile, keepFile, replaceFile } from './durable-files.ts';
 import { makeLogDurable } from './durable-log.ts';
-import { fileSize } from './file-size.ts';
 import type { Contents } from './inspect.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 

@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { openConnection } from '../engine/connection.ts';
 import { sqliteCode } from '../engine/failure.ts';
 import type { Schema } from '../engine/migrate.ts';
-import { fileSize } from '../files/file-size.ts';
 import { storeSchema } from '../files/inspect.ts';
+import { fileSize } from './durable-files.ts';
 
 /** `isHealthy`: the last attempt succeeded. */
 export type Receiver = { webhook: string; url: string; isHealthy: boolean };

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { backups } from '../../../limits.ts';
 import { threadEnvironment } from '../../../runtime.ts';
 import type { CopyNews, CopyTask } from './copy-thread.ts';
-import { fileSize } from './file-size.ts';
+import { fileSize } from './durable-files.ts';
 import type { Contents } from './inspect.ts';
 
 export type WholeReport = {

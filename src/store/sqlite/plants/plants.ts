@@ -12,7 +12,6 @@ import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-import { plantCounts } from './plant-counts.ts';
 import { assignedIds, BIGINTS } from './plant-ids.ts';
 import type { VersionWrites } from './versions.ts';
 
@@ -223,3 +222,29 @@ const MEMBER: Record<PlantField, string> = {
   tag: 'tag',
   owner: '(SELECT name FROM users WHERE users.id = owner)',
 };
+
+/** Counts an owner's plants up to the limit, once; then keeps the count, since only this connection adds plants. */
+function plantCounts(db: DatabaseSync, most: number) {
+  const count = prepare(db)`SELECT count(*) AS count
+    FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`;
+  const known = new Map<number, number>();
+  return {
+    isFull(owner: number): boolean {
+      const counted = known.get(owner) ?? Number(count.get(owner, most + 1)?.count);
+      known.set(owner, counted);
+      return counted >= most;
+    },
+    added(owner: number): void {
+      const counted = known.get(owner);
+      if (counted !== undefined) known.set(owner, counted + 1);
+    },
+    removed(owner: number): void {
+      const counted = known.get(owner);
+      if (counted === undefined) return;
+      // Beyond the limit the exact count is unknown.
+      if (counted > most) known.delete(owner);
+      else known.set(owner, counted - 1);
+    },
+    forget: () => known.clear(),
+  };
+}
