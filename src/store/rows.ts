@@ -2,8 +2,16 @@ import type { Belongings, Share, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency/port.ts';
 import type { DueDelivery, LaneSettings } from '../webhooks/delivery/port.ts';
-import { type EventType, eventTypes, feedTypes } from '../webhooks/event-types.ts';
-import type { AttemptRecord, Delivery, DeliveryState, PlantEvent, Webhook } from '../webhooks/port.ts';
+import {
+  type AttemptRecord,
+  type Delivery,
+  type DeliveryState,
+  type EventType,
+  eventTypes,
+  feedTypes,
+  type PlantEvent,
+  type Webhook,
+} from '../webhooks/port.ts';
 import type { CursorKeys } from './store.ts';
 
 /** Converts rows of both stores, which name their columns alike. The embedded store keeps booleans as numbers. */

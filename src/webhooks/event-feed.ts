@@ -1,8 +1,7 @@
+import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import { feeds as limits } from '../limits.ts';
-import { createBell } from './bell.ts';
-import type { EventHub } from './event-hub.ts';
 import type { EventPage, EventQuery, EventStore, FeedEvent } from './port.ts';
 
 /**
@@ -18,6 +17,27 @@ export async function listEvents({ events }: { events: EventStore }, query: Even
   );
 }
 
+/** Passes the store's hints on to followers of events, with one listener on the store for all of them. */
+export type EventHub = {
+  /** Calls `wake` when one of these users may have new events, until the returned function is called. */
+  watch(owners: readonly number[], wake: () => void): () => void;
+};
+
+export function createEventHub(events: Pick<EventStore, 'onEvents'>): EventHub {
+  const hints = new EventEmitter().setMaxListeners(0);
+  events.onEvents((owners) => {
+    for (const owner of owners) hints.emit(String(owner));
+  });
+  return {
+    watch(owners, wake) {
+      for (const owner of owners) hints.on(String(owner), wake);
+      return () => {
+        for (const owner of owners) hints.off(String(owner), wake);
+      };
+    },
+  };
+}
+
 export type FollowParts = {
   events: EventStore;
   hub: EventHub;
@@ -29,10 +49,8 @@ export type FollowParts = {
   isAdmitted(): Promise<boolean>;
   /** The users whose plants the viewer may see then. */
   visibleOwners(viewer: number): Promise<readonly number[]>;
-  bounds?: Partial<FollowBounds>;
+  bounds?: Partial<Record<'page' | 'pollMs' | 'heartbeatMs', number>>;
 };
-
-export type FollowBounds = { page: number; pollMs: number; heartbeatMs: number };
 
 /**
  * The events after a position as they happen, in parts; an empty part means that it has been quiet for a while. Reads
@@ -42,15 +60,17 @@ export type FollowBounds = { page: number; pollMs: number; heartbeatMs: number }
 export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEvent[], void> {
   const { events, hub, viewer, signal, isAdmitted, visibleOwners } = parts;
   const { page: limit, pollMs, heartbeatMs } = { ...limits, ...parts.bounds };
-  const bell = createBell();
+  // Woken while it does not wait, the follower does not wait the next time.
+  let woken = Promise.withResolvers<void>();
+  const wake = () => woken.resolve();
   let isQuiet = false;
   // A separate timer, because the clock may be set back.
   const heartbeat = setInterval(() => {
     isQuiet = true;
-    bell.ring();
+    wake();
   }, heartbeatMs);
-  const watch = watching(hub, bell.ring);
-  signal.addEventListener('abort', bell.ring);
+  const watch = watching(hub, wake);
+  signal.addEventListener('abort', wake);
   try {
     let { after } = parts;
     while (!signal.aborted && (await isAdmitted())) {
@@ -64,12 +84,16 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
         isQuiet = false;
         heartbeat.refresh();
       }
-      if (page.events.length < limit) await bell.rings(pollMs);
-      // Otherwise a fast reader would keep every other request waiting.
-      else await setImmediate();
+      if (page.events.length < limit) {
+        const poll = setTimeout(wake, pollMs);
+        await woken.promise;
+        clearTimeout(poll);
+        woken = Promise.withResolvers();
+        // Otherwise a fast reader would keep every other request waiting.
+      } else await setImmediate();
     }
   } finally {
-    signal.removeEventListener('abort', bell.ring);
+    signal.removeEventListener('abort', wake);
     watch([]);
     clearInterval(heartbeat);
   }

@@ -1,6 +1,5 @@
 import { Id, Name, plantJson, Tag } from '../plants/plant.ts';
-import { eventTypes } from './event-types.ts';
-import type { PlantEvent } from './port.ts';
+import { eventTypes, type PlantEvent } from './port.ts';
 import { timeText } from './time.ts';
 
 /** The body of a delivery: the plant as it was created. */

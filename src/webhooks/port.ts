@@ -1,7 +1,6 @@
 import type { Caller } from '../idempotency/port.ts';
 import type { PlantId } from '../plants/plant.ts';
 import type { Trace } from '../tracing/port.ts';
-import type { EventType } from './event-types.ts';
 
 /**
  * What webhooks need from a store, by purpose. A write for a disabled or deleted caller rejects with AppError 40101;
@@ -92,7 +91,21 @@ export interface ChoreStore {
   removeExpired(request: ExpiryRequest): Promise<ExpiryPosition | undefined>;
 }
 
-export type WebhookStatus = 'enabled' | 'disabled';
+/**
+ * The types of events. Each is sent to the webhooks that have a delivery of it. `isInFeed`: in the feeds of everybody
+ * who sees the plant, and resent by a replay of everything. Both stores build their SQL from this table only. A new
+ * type also needs a migration that admits it in the schema and, on PostgreSQL, in the index of the feed.
+ */
+const rules = {
+  'plant.created': { isInFeed: true },
+  /** For the webhook whose owner requested it. */
+  'plant.test': { isInFeed: false },
+} as const satisfies Record<string, { isInFeed: boolean }>;
+
+export type EventType = keyof typeof rules;
+// The keys of the table, which `Object.keys` types as strings.
+export const eventTypes = Object.keys(rules) as EventType[];
+export const feedTypes = eventTypes.filter((type) => rules[type].isInFeed);
 
 /** Times are milliseconds since the Unix epoch. */
 export type Webhook = {
@@ -102,7 +115,7 @@ export type Webhook = {
   description: string | undefined;
   /** The most attempts per second; undefined for as many as its lane takes. */
   rate: number | undefined;
-  status: WebhookStatus;
+  status: 'enabled' | 'disabled';
   /** Why the service disabled it; undefined when its owner did. */
   disabledReason: string | undefined;
   /** Nothing is sent before this time, which the receiver requested with `Retry-After`. May be in the past. */

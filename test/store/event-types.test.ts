@@ -13,7 +13,7 @@ const MORE = `'plant.moved': { isInFeed: true }, 'plant.noted': { isInFeed: fals
 registerHooks({
   load(url, context, next) {
     const loaded = next(url, context);
-    if (!url.endsWith('/src/webhooks/event-types.ts')) return loaded;
+    if (!url.endsWith('/src/webhooks/port.ts')) return loaded;
     const source = String(loaded.source);
     const more = source.replace(/(?<=const rules = \{\n)/, `${MORE}\n`);
     assert.notEqual(more, source);

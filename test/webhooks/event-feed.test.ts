@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { firstId, silentLog, systemRuntime } from '../../src/runtime.ts';
 import type { Store } from '../../src/store/store.ts';
-import { type FollowParts, followEvents, listEvents } from '../../src/webhooks/event-feed.ts';
-import { createEventHub, type EventHub } from '../../src/webhooks/event-hub.ts';
+import {
+  createEventHub,
+  type EventHub,
+  type FollowParts,
+  followEvents,
+  listEvents,
+} from '../../src/webhooks/event-feed.ts';
 import { openTemporaryStore } from '../../testkit/stores/temporary-store.ts';
 
 const runtime = systemRuntime(silentLog);

@@ -1,8 +1,7 @@
 import type { PlantEvent as ApiEvent } from '../../../packages/client/src/schemas.ts';
 import { ConfigError, type Environment } from '../../config/config.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../runtime.ts';
-import { eventTypes } from '../../webhooks/event-types.ts';
-import type { PlantEvent } from '../../webhooks/port.ts';
+import { eventTypes, type PlantEvent } from '../../webhooks/port.ts';
 import { failureOf } from '../../webhooks/sending/attempt.ts';
 import { newKeyPair, newSecret, sign } from '../../webhooks/sending/signature.ts';
 import { refuseUnknown } from '../answers.ts';

@@ -3,8 +3,7 @@ import { Readable } from 'node:stream';
 import { retryLater } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
 import { eventJson } from '../../webhooks/event.ts';
-import { type FollowParts, followEvents } from '../../webhooks/event-feed.ts';
-import { createEventHub } from '../../webhooks/event-hub.ts';
+import { createEventHub, type FollowParts, followEvents } from '../../webhooks/event-feed.ts';
 import type { FeedEvent } from '../../webhooks/port.ts';
 
 export type StreamRequest = {

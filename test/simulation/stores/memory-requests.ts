@@ -1,4 +1,4 @@
-import { feedTypes } from '../../../src/webhooks/event-types.ts';
+import { feedTypes } from '../../../src/webhooks/port.ts';
 import {
   beginAnew,
   type DeliveryRow,

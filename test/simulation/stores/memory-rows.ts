@@ -1,6 +1,5 @@
 import { ANEW, type Work } from '../../../src/webhooks/delivery/port.ts';
-import type { EventType } from '../../../src/webhooks/event-types.ts';
-import type { AttemptRecord } from '../../../src/webhooks/port.ts';
+import type { AttemptRecord, EventType } from '../../../src/webhooks/port.ts';
 
 /** The rows of the store in memory, and operations that several of its parts share. */
 export type Rows = {

@@ -1,13 +1,13 @@
 import type { User } from '../../../src/access/port.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { DueDelivery, LaneStore } from '../../../src/webhooks/delivery/port.ts';
-import { feedTypes } from '../../../src/webhooks/event-types.ts';
-import type {
-  Delivery,
-  DeliveryState,
-  PlantEvent,
-  ReplayRequest,
-  Webhook,
+import {
+  type Delivery,
+  type DeliveryState,
+  feedTypes,
+  type PlantEvent,
+  type ReplayRequest,
+  type Webhook,
 } from '../../../src/webhooks/port.ts';
 import { AT } from '../../../testkit/stores/given.ts';
 import { createMemoryRequests, type MemoryRequests } from './memory-requests.ts';
