@@ -1,5 +1,5 @@
 import { catalogue } from '../../src/errors.ts';
-import { newPlant, pathTemplate } from '../../src/http/routes/openapi.ts';
+import { newPlant, pathTemplate, tags } from '../../src/http/routes/openapi.ts';
 import {
   COMMON_FAILURES,
   failuresOf,
@@ -12,9 +12,9 @@ import { code, table } from './table.ts';
 
 /** The index of the operations and a page for each, by path below `docs/reference/`. */
 export function operationPages(operations: Operations): Map<string, string> {
-  const all = Object.entries(operations);
-  const pages = new Map([['operations.md', indexPage(all)]]);
-  for (const [id, operation] of all) pages.set(`operations/${fileOf(id)}`, operationPage(id, operation));
+  const pages = new Map([['operations.md', indexPage()]]);
+  for (const [id, operation] of Object.entries(operations))
+    pages.set(`operations/${fileOf(id)}`, operationPage(id, operation));
   return pages.set(NEW_PLANT, newPlantPage());
 }
 
@@ -51,18 +51,17 @@ accepts an \`Idempotency-Key\`, so [retries are safe](../how-to/retry-safely.md)
 $ curl -sS "$API/plants?limit=20" -H "$AUTH" --etag-compare plants.etag --etag-save plants.etag -o plants.json
 \`\`\``;
 
-function indexPage(all: readonly [string, Operation][]): string {
-  const groups = Map.groupBy(all, ([, { tag }]) => tag);
-  const sections = [...groups].map(([tag, group]) => {
-    const rows = group.map(([id, operation]) => [
+function indexPage(): string {
+  const sections = tags.map(({ name, operations }) => {
+    const rows = Object.entries(operations).map(([id, operation]) => [
       `[${operation.summary}](operations/${fileOf(id)})`,
       code(requestLine(operation)),
       operation.scope ? code(operation.scope) : 'any',
     ]);
-    if (newPlant.tags.includes(tag)) {
+    if (newPlant.tags.includes(name)) {
       rows.push([`[${newPlant.summary}](${NEW_PLANT})`, '`POST` to your receiver', 'none: it is signed']);
     }
-    return `## ${tag}\n\n${table(['Operation', 'Request', 'Scope'], rows)}`;
+    return `## ${name}\n\n${table(['Operation', 'Request', 'Scope'], rows)}`;
   });
   return [INTRODUCTION, ...sections, END].join('\n\n');
 }

@@ -63,7 +63,7 @@ const KEY = {
 /** What a request has besides its body and the token. */
 export function parametersOf({ method, path = {}, query = {}, headers = {} }: Operation): Parameter[] {
   const inHeader = method === 'POST' ? { ...headers, 'Idempotency-Key': KEY } : headers;
-  const places = { path, query: partsOf(query).properties ?? {}, header: inHeader };
+  const places = { path, query, header: inHeader };
   return (['path', 'query', 'header'] as const).flatMap((place) =>
     Object.entries(places[place]).map(([name, schema]) => ({ name, place, schema })),
   );

@@ -29,20 +29,17 @@ import { watchRequests } from './observe/request-watch.ts';
 import { answerParserFailure } from './observe/socket-failures.ts';
 import { healthRoutes, pagesRoutes } from './pages/pages-routes.ts';
 import { serveSites } from './pages/sites.ts';
-import { type Admission, isStillAdmitted, requireScope } from './request/authorization.ts';
+import { type Admission, isStillAdmitted } from './request/authorization.ts';
 import { acceptExpectations, acceptJsonOnly } from './request/body.ts';
 import { answerFailure } from './request/failures.ts';
 import { acceptIdempotencyKeys } from './request/idempotency.ts';
 import { answerOtherPaths } from './request/paths.ts';
 import { requestGuard } from './request/request-guard.ts';
 import { createValidatorCompiler } from './request/validation.ts';
-import { activityRoutes } from './routes/activity-routes.ts';
-import { allDeliveriesRoutes } from './routes/all-deliveries-routes.ts';
 import { deliveriesRoutes } from './routes/deliveries-routes.ts';
 import { eventsRoutes } from './routes/events-routes.ts';
-import { meRoutes } from './routes/me-routes.ts';
 import { plantsRoutes } from './routes/plants-routes.ts';
-import { type RouteContext, routeOf } from './routes/route.ts';
+import { type RouteContext, routesOn } from './routes/route.ts';
 import { tokensRoutes } from './routes/tokens-routes.ts';
 import { webhooksRoutes } from './routes/webhooks-routes.ts';
 
@@ -102,24 +99,20 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   finishAnswersFirst(app.server, options.drain);
   shareConnections(app.server, limits.connections, options.trustProxy);
 
-  const admission = admissionOf(options);
   const context: RouteContext = {
     ...options,
     sendParts: sendToReaders({ inTurn: turns.later, measures: options.measures }),
     basePath,
-    routeOf: (operation) => routeOf(operation, requireScope(admission, operation.scope)),
+    route: routesOn(app, admissionOf(options)),
     stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
   };
   healthRoutes(app, options.checkStore);
   if (!options.answersApi) return app;
-  plantsRoutes(app, context);
-  webhooksRoutes(app, context);
-  deliveriesRoutes(app, context);
-  allDeliveriesRoutes(app, context);
-  eventsRoutes(app, context);
-  activityRoutes(app, context);
-  meRoutes(app, context);
-  tokensRoutes(app, context);
+  plantsRoutes(context);
+  webhooksRoutes(context);
+  deliveriesRoutes(context);
+  eventsRoutes(context);
+  tokensRoutes(context);
   pagesRoutes(app, basePath, options.publicUrl);
   await serveSites(app, basePath);
   return app;

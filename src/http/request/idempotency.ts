@@ -4,6 +4,7 @@ import { AppError, type ErrorCode, errorBody, statusOf } from '../../errors.ts';
 import type { Caller, KeptAnswer, KeyStore, Once, PlannedAnswer } from '../../idempotency/port.ts';
 import { idempotency as limits } from '../../limits.ts';
 import type { Runtime } from '../../runtime.ts';
+import type { CallerFor } from '../../webhooks/operations.ts';
 import { linesOf } from '../observe/request-log.ts';
 import { answerJson } from '../routes/route.ts';
 
@@ -59,6 +60,32 @@ export function callerOf(request: FastifyRequest, answer?: () => PlannedAnswer):
 /** Plain data, because it goes to the thread that writes. */
 function onceOf({ release, failed, ...keyed }: Keyed, answer: PlannedAnswer): Once {
   return { ...keyed, answer };
+}
+
+/** What a POST does, and how it answers with the result. */
+export type Post<Result> = {
+  location?(result: Result): string;
+  /** The body. What is kept for a retry lacks what is shown only once. */
+  json(result: Result, isKept: boolean): string;
+  /** Whether the answer contains a secret, so that nobody may cache it. */
+  isSecret?: boolean;
+  write(callerFor: CallerFor<Result>): Promise<Result>;
+};
+
+/** Carries out a POST and sends its answer. */
+export async function answerOnce<Result>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { write, location, json, isSecret }: Post<Result>,
+): Promise<FastifyReply> {
+  const answerOf = (result: Result, isKept: boolean) => ({
+    status: reply.statusCode,
+    location: location?.(result),
+    body: json(result, isKept),
+  });
+  const result = await write((planned) => callerOf(request, () => answerOf(planned, true)));
+  if (isSecret) reply.header('cache-control', 'no-store');
+  return sendAnswer(reply, answerOf(result, false));
 }
 
 /** Sends a stored answer. Every successful POST must use this, because it frees the key. */

@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { FromSchema } from 'json-schema-to-ts';
+import { AppError } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
+import { Id } from '../../plants/plant.ts';
+import { type DeliveryPosition, listAllDeliveries } from '../../webhooks/all-deliveries.ts';
 import { getDelivery, listDeliveries, redeliver, testWebhook } from '../../webhooks/delivery-operations.ts';
 import {
   DeliveryView,
@@ -8,35 +9,54 @@ import {
   deliveryJson,
   deliveryWithHistoryJson,
 } from '../../webhooks/delivery-view.ts';
-import type { Delivery } from '../../webhooks/port.ts';
+import { type Delivery, deliveryStates } from '../../webhooks/port.ts';
 import { ReplayInput, replay } from '../../webhooks/replay.ts';
-import { callerOf, sendAnswer } from '../request/idempotency.ts';
-import {
-  DELIVERIES,
-  EmptyInput,
-  type Operations,
-  PAGE_CURSOR,
-  pageLimit,
-  pathText,
-  STATE,
-} from './operation.ts';
-import { answerJson, type RouteContext } from './route.ts';
+import { DateTime, parseDateTime } from '../../webhooks/time.ts';
+import { noCursor } from '../request/cursor.ts';
+import { answerOnce } from '../request/idempotency.ts';
+import { EmptyInput, type Operations, PAGE_CURSOR, pageLimit, pathText, type ValuesOf } from './operation.ts';
+import type { RouteContext } from './route.ts';
 
 type OfWebhook = { id: string };
 type OfDelivery = { id: string; event: string };
 const OF_WEBHOOK = { id: pathText('the id of the webhook') };
 const OF_DELIVERY = { ...OF_WEBHOOK, event: pathText('the id of the event') };
 
-const ListQuery = {
-  type: 'object',
-  properties: {
-    state: STATE,
-    limit: pageLimit('deliveries'),
-    cursor: PAGE_CURSOR,
-  },
-  additionalProperties: false,
+const State = {
+  enum: deliveryStates,
+  description: `one of ${deliveryStates.join(', ')}: only deliveries in this state; without it, all`,
 } as const;
-type ListQuery = FromSchema<typeof ListQuery>;
+const Page = { limit: pageLimit('deliveries'), cursor: PAGE_CURSOR };
+const WebhookQuery = { state: State, ...Page };
+
+/** Of a list of all deliveries. */
+const Filters = {
+  webhook: {
+    type: 'string',
+    description: 'the id of a webhook: only its deliveries; without it, of all webhooks',
+  },
+  state: State,
+  plant: { ...Id, description: `${Id.description}: only deliveries of plants with this id` },
+  since: { ...DateTime, description: `${DateTime.description}: only deliveries of events from this time on` },
+  until: { ...DateTime, description: `${DateTime.description}: only deliveries of events before this time` },
+} as const;
+
+const AllQuery = { ...Filters, ...Page };
+type AllQuery = ValuesOf<typeof AllQuery>;
+
+const PAGE_OF_DELIVERIES = {
+  status: 200,
+  description: 'The deliveries.',
+  schema: { type: 'array', items: DeliveryView },
+  headers: { Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.' },
+} as const;
+
+const accepted = (description: string) => ({
+  status: 202,
+  description,
+  schema: DeliveryView,
+  headers: { Location: 'The path of the delivery.' },
+});
 
 export const deliveriesOperations = {
   testWebhook: {
@@ -46,15 +66,9 @@ export const deliveriesOperations = {
     summary: 'Send a test event',
     description:
       'Sends an event of the type `plant.test` to this webhook alone: signed, listed and retried like any other.',
-    tag: 'Deliveries',
     path: OF_WEBHOOK,
     body: EmptyInput,
-    success: {
-      status: 202,
-      description: 'The delivery of the test event.',
-      schema: DeliveryView,
-      headers: { Location: 'The path of the delivery.' },
-    },
+    success: accepted('The delivery of the test event.'),
     failures: [40402],
   },
   listDeliveries: {
@@ -63,10 +77,9 @@ export const deliveriesOperations = {
     scope: 'webhooks:read',
     summary: 'List deliveries',
     description: 'Returns the deliveries of the webhook, newest first.',
-    tag: 'Deliveries',
-    query: ListQuery,
+    query: WebhookQuery,
     path: OF_WEBHOOK,
-    success: DELIVERIES,
+    success: PAGE_OF_DELIVERIES,
     failures: [40007, 40402],
   },
   getDelivery: {
@@ -75,7 +88,6 @@ export const deliveriesOperations = {
     scope: 'webhooks:read',
     summary: 'Get a delivery',
     description: 'Returns the delivery with its attempts: the time, the address and the response of each.',
-    tag: 'Deliveries',
     path: OF_DELIVERY,
     success: { status: 200, description: 'The delivery.', schema: DeliveryWithHistory },
     failures: [40402, 40403],
@@ -88,15 +100,9 @@ export const deliveriesOperations = {
     description:
       'Makes the delivery due now, whatever its state, and restarts its retry schedule. It is held while the ' +
       'webhook is disabled.',
-    tag: 'Deliveries',
     path: OF_DELIVERY,
     body: EmptyInput,
-    success: {
-      status: 202,
-      description: 'The delivery as it is now.',
-      schema: DeliveryView,
-      headers: { Location: 'The path of the delivery.' },
-    },
+    success: accepted('The delivery as it is now.'),
     failures: [40402, 40403],
   },
   replay: {
@@ -107,7 +113,6 @@ export const deliveriesOperations = {
     description:
       'Resends what happened since a time: every event of the plants that you have access to, or the ' +
       'deliveries in one state. The replay survives a restart, and each delivery is retried like a new one.',
-    tag: 'Deliveries',
     path: OF_WEBHOOK,
     body: ReplayInput,
     success: {
@@ -121,90 +126,117 @@ export const deliveriesOperations = {
     },
     failures: [40402, 40902],
   },
+  listAllDeliveries: {
+    method: 'GET',
+    url: '/deliveries',
+    scope: 'webhooks:read',
+    summary: 'List the deliveries of all webhooks',
+    description:
+      'Returns the deliveries of your webhooks, newest first, and of one event by descending webhook id. A page takes ' +
+      'the same time however many deliveries there are (except that with `state=delivered` the service on PostgreSQL ' +
+      'also reads the undelivered ones in between), and may have fewer than `limit` although there are more.',
+    query: AllQuery,
+    success: PAGE_OF_DELIVERIES,
+    failures: [40007],
+  },
 } satisfies Operations;
 
-/** What was sent to a webhook, what is pending, and how to send it again. */
-export function deliveriesRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { webhooks, routeOf } = context;
-  sendingRoutes(app, context);
-  app.route<{ Params: OfWebhook; Querystring: ListQuery }>({
-    ...routeOf(deliveriesOperations.listDeliveries),
-    handler: listHandler(context),
+/** What was sent to a webhook or to all of them, what is pending, and how to send it again. */
+export function deliveriesRoutes(context: RouteContext): void {
+  const { webhooks, basePath, route } = context;
+  listRoutes(context);
+  route<{ Params: OfDelivery }>(deliveriesOperations.getDelivery, async ({ params, principal }) => {
+    const { delivery, attempts } = await getDelivery(webhooks, principal.user.id, params.id, params.event);
+    return deliveryWithHistoryJson(delivery, attempts);
   });
-  app.route<{ Params: OfDelivery }>({
-    ...routeOf(deliveriesOperations.getDelivery),
-    async handler({ params, principal }, reply) {
-      const { delivery, attempts } = await getDelivery(webhooks, principal.user.id, params.id, params.event);
-      answerJson(reply);
-      return deliveryWithHistoryJson(delivery, attempts);
-    },
-  });
+
+  const acceptedDelivery = {
+    location: ({ webhook, event }: Delivery) => `${basePath}/webhooks/${webhook}/deliveries/${event.id}`,
+    json: deliveryJson,
+  };
+  route<{ Params: OfWebhook }>(deliveriesOperations.testWebhook, (request, reply) =>
+    answerOnce(request, reply, {
+      ...acceptedDelivery,
+      write: (callerFor) => testWebhook(webhooks, request.principal.user.id, request.params.id, callerFor),
+    }),
+  );
+  route<{ Params: OfDelivery }>(deliveriesOperations.redeliver, (request, reply) =>
+    answerOnce(request, reply, {
+      ...acceptedDelivery,
+      write: (callerFor) => {
+        const { params, principal } = request;
+        return redeliver(webhooks, principal.user.id, params.id, params.event, callerFor);
+      },
+    }),
+  );
+  route<{ Params: OfWebhook; Body: ReplayInput }>(deliveriesOperations.replay, (request, reply) =>
+    answerOnce(request, reply, {
+      json: (count: number) => JSON.stringify({ count }),
+      write: (callerFor) => {
+        const { params, body, principal } = request;
+        return replay(webhooks, principal.user.id, params.id, body, callerFor);
+      },
+    }),
+  );
 }
 
-function listHandler({ webhooks, basePath, cursors }: RouteContext) {
-  return async (
-    request: FastifyRequest<{ Params: OfWebhook; Querystring: ListQuery }>,
-    reply: FastifyReply,
-  ) => {
-    const { state, cursor, limit = limits.page } = request.query;
-    const { id } = request.params;
-    const owner = request.principal.user.id;
+type WebhookRoute = { Params: OfWebhook; Querystring: ValuesOf<typeof WebhookQuery> };
+
+function listRoutes({ webhooks, basePath, cursors, route }: RouteContext): void {
+  route<WebhookRoute>(deliveriesOperations.listDeliveries, async ({ params, query, principal }, reply) => {
+    const { state, cursor, limit = limits.page } = query;
+    const { id } = params;
+    const owner = principal.user.id;
     // Each state is a list of its own.
     const origin = { list: `deliveries ${id} ${state ?? ''}`, user: owner };
     const before = cursor === undefined ? undefined : cursors.open(cursor, origin);
     const { deliveries, next } = await listDeliveries(webhooks, { owner, webhook: id, state, before, limit });
-
-    answerJson(reply);
     if (next !== undefined) {
-      const chosen = state === undefined ? '' : `&state=${state}`;
-      const query = `limit=${limit}&cursor=${cursors.seal(next, origin)}${chosen}`;
-      reply.header('link', `<${basePath}/webhooks/${id}/deliveries?${query}>; rel="next"`);
+      const rest = `cursor=${cursors.seal(next, origin)}${state === undefined ? '' : `&state=${state}`}`;
+      reply.header('link', `<${basePath}/webhooks/${id}/deliveries?limit=${limit}&${rest}>; rel="next"`);
     }
     return `[${deliveries.map(deliveryJson).join()}]`;
-  };
+  });
+
+  route<{ Querystring: AllQuery }>(
+    deliveriesOperations.listAllDeliveries,
+    async ({ query, principal }, reply) => {
+      const { webhook, state, plant, cursor, limit = limits.page } = query;
+      const owner = principal.user.id;
+      const filters = filtersIn(query);
+      // Each combination of filters is a list of its own.
+      const origin = { list: `deliveries ?${filters}`, user: owner };
+      const { deliveries, next } = await listAllDeliveries(webhooks, {
+        ...{ owner, webhook, state, plant, limit },
+        since: timeIn('since', query.since),
+        until: timeIn('until', query.until),
+        after: cursor === undefined ? undefined : positionIn(cursors.open(cursor, origin)),
+      });
+      if (next) {
+        const sealed = cursors.seal(`${next.event}.${next.webhook}`, origin);
+        const rest = `cursor=${sealed}${filters.size > 0 ? `&${filters}` : ''}`;
+        reply.header('link', `<${basePath}/deliveries?limit=${limit}&${rest}>; rel="next"`);
+      }
+      return `[${deliveries.map(deliveryJson).join()}]`;
+    },
+  );
 }
 
-function sendingRoutes(app: FastifyInstance, { webhooks, basePath, routeOf }: RouteContext): void {
-  const accepted = (id: string) => (delivery: Delivery) => ({
-    status: 202,
-    location: `${basePath}/webhooks/${id}/deliveries/${delivery.event.id}`,
-    body: deliveryJson(delivery),
-  });
-  app.route<{ Params: OfWebhook }>({
-    ...routeOf(deliveriesOperations.testWebhook),
-    async handler(request, reply) {
-      const { id } = request.params;
-      const answer = accepted(id);
-      const delivery = await testWebhook(webhooks, request.principal.user.id, id, (result) =>
-        callerOf(request, () => answer(result)),
-      );
-      return sendAnswer(reply, answer(delivery));
-    },
-  });
-  app.route<{ Params: OfDelivery }>({
-    ...routeOf(deliveriesOperations.redeliver),
-    async handler(request, reply) {
-      const { id, event } = request.params;
-      const answer = accepted(id);
-      const delivery = await redeliver(webhooks, request.principal.user.id, id, event, (result) =>
-        callerOf(request, () => answer(result)),
-      );
-      return sendAnswer(reply, answer(delivery));
-    },
-  });
-  app.route<{ Params: OfWebhook; Body: ReplayInput }>({
-    ...routeOf(deliveriesOperations.replay),
-    async handler(request, reply) {
-      const answer = (count: number) => ({
-        status: 202,
-        location: undefined,
-        body: JSON.stringify({ count }),
-      });
-      const { params, body, principal } = request;
-      const count = await replay(webhooks, principal.user.id, params.id, body, (result) =>
-        callerOf(request, () => answer(result)),
-      );
-      return sendAnswer(reply, answer(count));
-    },
-  });
+/** In a fixed order. */
+function filtersIn(query: AllQuery): URLSearchParams {
+  const names = Object.keys(Filters) as (keyof typeof Filters)[];
+  const given = names.filter((name) => query[name] !== undefined);
+  return new URLSearchParams(given.map((name) => [name, String(query[name])]));
+}
+
+function positionIn(position: string): DeliveryPosition {
+  const [, event, webhook] = /^(\w+)\.(\w*)$/.exec(position) ?? [];
+  if (event === undefined || webhook === undefined) throw noCursor();
+  return { event, webhook };
+}
+
+function timeIn(name: 'since' | 'until', text: string | undefined): number | undefined {
+  const ms = text === undefined ? undefined : parseDateTime(text);
+  if (text === undefined || ms !== undefined) return ms;
+  throw new AppError(40003, `The query parameter "${name}" must be ${Filters[name].description}.`);
 }

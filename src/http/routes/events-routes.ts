@@ -1,27 +1,31 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { FromSchema } from 'json-schema-to-ts';
-import { feeds as limits } from '../../limits.ts';
+import type { FastifyRequest } from 'fastify';
+import { activity, feeds as limits } from '../../limits.ts';
+import { ActiveHourView, activeHourJson, activityOf } from '../../webhooks/activity.ts';
 import { EventView, eventJson } from '../../webhooks/event.ts';
 import { listEvents } from '../../webhooks/event-feed.ts';
 import { linesOf } from '../observe/request-log.ts';
 import { createEventStreams } from '../request/event-stream.ts';
-import { type Operations, pageLimit } from './operation.ts';
-import { answerJson, type RouteContext } from './route.ts';
+import { type Operations, pageLimit, type ValuesOf } from './operation.ts';
+import type { RouteContext } from './route.ts';
 
 const ListQuery = {
-  type: 'object',
-  properties: {
-    limit: pageLimit('events'),
-    cursor: {
-      type: 'string',
-      description:
-        'the cursor of an earlier answer: returns the events after it; without it, from the oldest on',
-    },
+  limit: pageLimit('events'),
+  cursor: {
+    type: 'string',
+    description:
+      'the cursor of an earlier answer: returns the events after it; without it, from the oldest on',
   },
-  additionalProperties: false,
 } as const;
-type ListQuery = FromSchema<typeof ListQuery>;
+
+const ActivityQuery = {
+  hours: {
+    type: 'integer',
+    minimum: 1,
+    maximum: activity.mostHours,
+    description: `an integer from 1 to ${activity.mostHours}: how many hours; without it, ${activity.hours}`,
+  },
+} as const;
 
 export const eventsOperations = {
   listEvents: {
@@ -33,7 +37,6 @@ export const eventsOperations = {
       'Returns the events of the plants that you have access to, oldest first, and a cursor. With that cursor, ' +
       'the next request continues after the last event; none is ever skipped. Fewer events than `limit` ' +
       'are all that exist so far.',
-    tag: 'Events',
     query: ListQuery,
     success: {
       status: 200,
@@ -59,7 +62,6 @@ export const eventsOperations = {
       `lines carry the id of that position. A comment follows after every ${limits.heartbeatMs / 1000} ` +
       'quiet seconds. The stream ends when the service stops or the token is no longer valid; reconnect with the ' +
       'last id.',
-    tag: 'Events',
     headers: {
       'Last-Event-ID': { type: 'string', description: 'the id of an event of this stream, or a cursor' },
     },
@@ -71,41 +73,58 @@ export const eventsOperations = {
     },
     failures: [40007],
   },
+  getActivity: {
+    method: 'GET',
+    url: '/activity',
+    scope: 'webhooks:read',
+    summary: 'Count what happened',
+    description:
+      'Returns how many plants were created in each of the last hours, and the outcomes of their deliveries, oldest ' +
+      `first; the last hour is the current one. Returns fewer hours if they hold more than ${activity.countedRows} ` +
+      'events and deliveries together.',
+    query: ActivityQuery,
+    success: {
+      status: 200,
+      description: 'The hours.',
+      schema: {
+        type: 'object',
+        required: ['hours'],
+        properties: { hours: { type: 'array', items: ActiveHourView } },
+      },
+    },
+  },
 } satisfies Operations;
 
-/** The events of the plants that the caller has access to, as a list or a stream. */
-export function eventsRoutes(app: FastifyInstance, context: RouteContext): void {
-  listRoute(app, context);
-  streamRoute(app, context);
-}
-
-function listRoute(app: FastifyInstance, { webhooks, cursors, routeOf }: RouteContext): void {
-  app.route<{ Querystring: ListQuery }>({
-    ...routeOf(eventsOperations.listEvents),
-    async handler({ query, principal }, reply) {
+/** The events of the plants that the caller has access to, as a list or a stream, and their numbers by hour. */
+export function eventsRoutes(context: RouteContext): void {
+  const { webhooks, runtime, cursors, route } = context;
+  streamRoute(context);
+  route<{ Querystring: ValuesOf<typeof ListQuery> }>(
+    eventsOperations.listEvents,
+    async ({ query, principal }) => {
+      const { cursor, limit = limits.page } = query;
       const viewer = principal.user.id;
       const origin = eventsOrigin(viewer);
-      const after = query.cursor === undefined ? undefined : cursors.open(query.cursor, origin);
-      const { events, next } = await listEvents(webhooks, {
-        viewer,
-        after,
-        limit: query.limit ?? limits.page,
-      });
-      answerJson(reply);
+      const after = cursor === undefined ? undefined : cursors.open(cursor, origin);
+      const { events, next } = await listEvents(webhooks, { viewer, after, limit });
       return `{"events":[${events.map(eventJson).join()}],"cursor":"${cursors.seal(next, origin)}"}`;
     },
-  });
+  );
+  route<{ Querystring: ValuesOf<typeof ActivityQuery> }>(
+    eventsOperations.getActivity,
+    async ({ query, principal }) => {
+      const parts = { deliveries: webhooks.deliveries, clock: runtime.clock };
+      const hours = await activityOf(parts, principal.user.id, query.hours ?? activity.hours);
+      return `{"hours":[${hours.map(activeHourJson).join()}]}`;
+    },
+  );
 }
 
-function streamRoute(app: FastifyInstance, context: RouteContext): void {
-  app.route({ ...context.routeOf(eventsOperations.streamEvents), handler: streamHandler(context) });
-}
-
-function streamHandler(context: RouteContext) {
-  const { webhooks, visibleOwners, cursors, drain, stillAdmits } = context;
+function streamRoute(context: RouteContext): void {
+  const { webhooks, visibleOwners, cursors, drain, route, stillAdmits } = context;
   const openStream = createEventStreams({ events: webhooks.events, visibleOwners, drain });
 
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+  route(eventsOperations.streamEvents, async (request, reply) => {
     const viewer = request.principal.user.id;
     const origin = eventsOrigin(viewer);
     const after = await startOf(request, context);
@@ -124,7 +143,7 @@ function streamHandler(context: RouteContext) {
     // A proxy that buffers responses would delay the events.
     reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');
     return reply.header('content-type', 'text/event-stream').send(stream);
-  };
+  });
 }
 
 /** @throws AppError 40007 when the events after `Last-Event-ID` are no longer kept, or it is not a cursor. */

@@ -1,10 +1,7 @@
 import { idempotency as limits } from '../../limits.ts';
 import { PlantCreatedPayload } from '../../webhooks/event.ts';
-import { activityOperations } from './activity-routes.ts';
-import { allDeliveriesOperations } from './all-deliveries-routes.ts';
 import { deliveriesOperations } from './deliveries-routes.ts';
 import { eventsOperations } from './events-routes.ts';
-import { meOperations } from './me-routes.ts';
 import {
   RATE_LIMIT,
   referToFailures,
@@ -17,22 +14,34 @@ import { plantsOperations } from './plants-routes.ts';
 import { tokensOperations } from './tokens-routes.ts';
 import { webhooksOperations } from './webhooks-routes.ts';
 
-/** Every operation of the API. */
-export const operations: Operations = {
-  ...plantsOperations,
-  ...webhooksOperations,
-  ...deliveriesOperations,
-  ...allDeliveriesOperations,
-  ...eventsOperations,
-  ...activityOperations,
-  ...meOperations,
-  ...tokensOperations,
-};
+/** Every operation of the API, by the tag under which the document lists it. */
+export const tags: readonly { name: string; description: string; operations: Operations }[] = [
+  { name: 'Plants', description: 'The store of plants.', operations: plantsOperations },
+  { name: 'Webhooks', description: 'Where new plants are announced.', operations: webhooksOperations },
+  {
+    name: 'Deliveries',
+    description: 'What was sent to a webhook, what is pending, and how to send it again.',
+    operations: deliveriesOperations,
+  },
+  {
+    name: 'Events',
+    description: 'What happened, for receivers that catch up or follow.',
+    operations: eventsOperations,
+  },
+  {
+    name: 'Tokens',
+    description: 'Who you are, and what your programs may do.',
+    operations: tokensOperations,
+  },
+];
+
+/** Without their tags. */
+export const operations: Operations = Object.assign({}, ...tags.map((tag) => tag.operations));
 
 /** The OpenAPI 3.1 document of a service at `publicUrl`. */
 export function openapiDocument(publicUrl = '/'): object {
   const schemas = {};
-  const paths = gatherSchemas(pathsOf(operations), schemas);
+  const paths = gatherSchemas(pathsOf(), schemas);
   const webhooks = gatherSchemas({ '/plant/webhook': { post: newPlant } }, schemas);
   const responses = gatherSchemas(sharedFailures(Object.values(operations)), schemas);
   return {
@@ -44,16 +53,7 @@ export function openapiDocument(publicUrl = '/'): object {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: publicUrl }],
-    tags: [
-      { name: 'Plants', description: 'The store of plants.' },
-      { name: 'Webhooks', description: 'Where new plants are announced.' },
-      {
-        name: 'Deliveries',
-        description: 'What was sent to a webhook, what is pending, and how to send it again.',
-      },
-      { name: 'Events', description: 'What happened, for receivers that catch up or follow.' },
-      { name: 'Tokens', description: 'Who you are, and what your programs may do.' },
-    ],
+    tags: tags.map(({ name, description }) => ({ name, description })),
     security: [{ bearerAuth: [] }],
     paths,
     webhooks,
@@ -89,16 +89,16 @@ function gatherSchemas<Part>(part: Part, schemas: Record<string, unknown>): Part
   return JSON.parse(text) as Part;
 }
 
-function pathsOf(all: Operations) {
-  const byPath = Map.groupBy(Object.entries(all), ([, operation]) => pathTemplate(operation));
-  return Object.fromEntries(
-    [...byPath].map(([path, methods]) => [
-      path,
-      Object.fromEntries(
-        methods.map(([id, operation]) => [operation.method.toLowerCase(), describe(id, operation)]),
-      ),
-    ]),
-  );
+function pathsOf() {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const tag of tags) {
+    for (const [id, operation] of Object.entries(tag.operations)) {
+      const path = pathTemplate(operation);
+      const method = operation.method.toLowerCase();
+      paths[path] = { ...paths[path], [method]: describe(id, operation, tag.name) };
+    }
+  }
+  return paths;
 }
 
 /** The path as OpenAPI writes it, such as `/plants/{id}`. */
@@ -106,8 +106,8 @@ export function pathTemplate({ url }: Operation): string {
   return url.replaceAll(/:(\w+)/g, '{$1}');
 }
 
-function describe(operationId: string, operation: Operation) {
-  const { summary, description, tag, body, success } = operation;
+function describe(operationId: string, operation: Operation, tag: string) {
+  const { summary, description, body, success } = operation;
   const parameters = parametersOf(operation);
   return {
     operationId,
@@ -130,12 +130,10 @@ function unchanged({ headers = {} }: Success): Success {
   return { status: 304, description: 'The `ETag` in `If-None-Match` is still the current one.', headers };
 }
 
-function parametersOf({ method, path = {}, query, headers = {} }: Operation) {
-  // The properties of a JSON Schema are schemas.
-  const inQuery = (query?.properties ?? {}) as Record<string, Schema>;
+function parametersOf({ method, path = {}, query = {}, headers = {} }: Operation) {
   return [
     ...Object.entries(path).map(([name, schema]) => ({ ...parameter(name, 'path', schema), required: true })),
-    ...Object.entries(inQuery).map(([name, schema]) => parameter(name, 'query', schema)),
+    ...Object.entries(query).map(([name, schema]) => parameter(name, 'query', schema)),
     ...Object.entries(headers).map(([name, schema]) => parameter(name, 'header', schema)),
     ...(method === 'POST' ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];

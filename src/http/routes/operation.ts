@@ -1,8 +1,8 @@
+import type { FromSchema, JSONSchema } from 'json-schema-to-ts';
 import type { Scope } from '../../access/scopes.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { feeds } from '../../limits.ts';
-import { DeliveryView } from '../../webhooks/delivery-view.ts';
-import { deliveryStates } from '../../webhooks/port.ts';
+import type { Id, PlantId } from '../../plants/plant.ts';
 
 /** A JSON Schema as plain data. With an `$id`, it appears in the OpenAPI document once, under this name. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -12,7 +12,6 @@ export type Operation = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** In the router's syntax, such as `/plants/:id`. */
   url: string;
-  tag: 'Plants' | 'Webhooks' | 'Deliveries' | 'Events' | 'Tokens';
   /** The scope that the token needs; undefined if any valid token will do. */
   scope: Scope | undefined;
   summary: string;
@@ -20,14 +19,20 @@ export type Operation = {
   /** The path parameters and header fields, by name. They are only documented here. */
   path?: Readonly<Record<string, Schema>>;
   headers?: Readonly<Record<string, Schema>>;
-  /** An object whose properties are the query parameters. Without it there are none. */
-  query?: Schema;
+  /** The query parameters, by name. */
+  query?: Readonly<Record<string, Schema>>;
   /** With a `default`, the body may be absent. */
   body?: Schema;
   success: Success;
   /** The codes that `failuresOf` does not add. */
   failures?: readonly ErrorCode[];
 };
+
+/** The values of query parameters with these schemas. */
+export type ValuesOf<Query extends Readonly<Record<string, JSONSchema>>> = FromSchema<
+  { type: 'object'; properties: Query; additionalProperties: false },
+  { deserialize: [{ pattern: Pick<typeof Id, 'format'>; output: PlantId }] }
+>;
 
 /** By their `operationId`. */
 export type Operations = Readonly<Record<string, Operation>>;
@@ -86,20 +91,6 @@ export const IF_NONE_MATCH = {
     type: 'string',
     description: 'the `ETag` of an earlier answer: if nothing has changed, the answer is 304, without a body',
   },
-} as const;
-
-/** The query parameter `state` of a list of deliveries. */
-export const STATE = {
-  enum: deliveryStates,
-  description: `one of ${deliveryStates.join(', ')}: only deliveries in this state; without it, all`,
-} as const;
-
-/** A page of deliveries. */
-export const DELIVERIES = {
-  status: 200,
-  description: 'The deliveries.',
-  schema: { type: 'array', items: DeliveryView },
-  headers: { Link: 'When there are more: the URL of the next page, as `<…>; rel="next"`.' },
 } as const;
 
 /** The query parameter `cursor` of a list that links to its next page. */

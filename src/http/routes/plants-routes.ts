@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { FromSchema } from 'json-schema-to-ts';
+import type { FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { list as limits } from '../../limits.ts';
 import { foldName } from '../../plants/folded-name.ts';
-import { type KeptLists, keptLists } from '../../plants/kept-lists.ts';
+import { keptLists } from '../../plants/kept-lists.ts';
 import { listPlants, type NextPart } from '../../plants/list.ts';
 import { createPlant, deletePlant } from '../../plants/operations.ts';
 import {
@@ -23,7 +22,7 @@ import {
 import { type ListOrder, type PlantField, type Position, plantFields } from '../../plants/port.ts';
 import { openPosition, sealPosition } from '../request/cursor.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
-import { IF_NONE_MATCH, type Operations, PAGE_CURSOR } from './operation.ts';
+import { IF_NONE_MATCH, type Operations, PAGE_CURSOR, type ValuesOf } from './operation.ts';
 import { answerJson, type RouteContext } from './route.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -35,42 +34,38 @@ const From = {
 } as const;
 
 const ListQuery = {
-  type: 'object',
-  properties: {
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: MAX_LIMIT,
-      description: `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all`,
-    },
-    cursor: {
-      ...PAGE_CURSOR,
-      description: `${PAGE_CURSOR.description}; or \`last\`: the last page, with a limit of at most ${limits.lastPlants}`,
-    },
-    name: {
-      type: 'string',
-      maxLength: Name.maxLength,
-      pattern: TEXT,
-      description:
-        `at most ${Name.maxLength} Unicode code points, without NUL: only plants whose name starts with it, both in ` +
-        'NFC and lower case; ordered by that form of the name and then by id',
-    },
-    order: {
-      enum: ['desc'],
-      description: 'desc: by descending id; without it, ascending. Not together with name',
-    },
-    from: From,
-    fields: {
-      type: 'array',
-      items: { enum: plantFields },
-      minItems: 1,
-      uniqueItems: true,
-      description: `one or more of ${plantFields.join()}, each once, separated by commas or in repeated parameters; without it, name,tag`,
-    },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_LIMIT,
+    description: `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all`,
   },
-  additionalProperties: false,
+  cursor: {
+    ...PAGE_CURSOR,
+    description: `${PAGE_CURSOR.description}; or \`last\`: the last page, with a limit of at most ${limits.lastPlants}`,
+  },
+  name: {
+    type: 'string',
+    maxLength: Name.maxLength,
+    pattern: TEXT,
+    description:
+      `at most ${Name.maxLength} Unicode code points, without NUL: only plants whose name starts with it, both in ` +
+      'NFC and lower case; ordered by that form of the name and then by id',
+  },
+  order: {
+    enum: ['desc'],
+    description: 'desc: by descending id; without it, ascending. Not together with name',
+  },
+  from: From,
+  fields: {
+    type: 'array',
+    items: { enum: plantFields },
+    minItems: 1,
+    uniqueItems: true,
+    description: `one or more of ${plantFields.join()}, each once, separated by commas or in repeated parameters; without it, name,tag`,
+  },
 } as const;
-type ListQuery = FromSchema<typeof ListQuery, { deserialize: [{ pattern: typeof From; output: PlantId }] }>;
+type ListQuery = ValuesOf<typeof ListQuery>;
 
 export const plantsOperations = {
   createPlant: {
@@ -84,7 +79,6 @@ export const plantsOperations = {
       'the answer is `40900`. Without an `id` the service assigns one, from 1 up to ' +
       `${LAST_ASSIGNED_ID}. It skips ids that are taken, may leave gaps, and never assigns an id twice, ` +
       'even after its plant is deleted. When none is left, the answer is `40902`.',
-    tag: 'Plants',
     body: PlantInput,
     success: {
       status: 201,
@@ -106,7 +100,6 @@ export const plantsOperations = {
       "owner's name and id. `name` finds plants by the beginning of their name, `order=desc` lists the highest ids first, " +
       '`from` begins at an id, and `cursor=last` is the last page. ' +
       'A page takes the same time however many plants there are.',
-    tag: 'Plants',
     headers: IF_NONE_MATCH,
     query: ListQuery,
     success: {
@@ -126,7 +119,6 @@ export const plantsOperations = {
     scope: 'plants:write',
     summary: 'Delete a plant',
     description: 'Removes your plant with this id. A plant that another user shares with you is not found.',
-    tag: 'Plants',
     path: { id: Id },
     success: { status: 204, description: 'The plant was removed.' },
     failures: [40004, 40401],
@@ -134,45 +126,25 @@ export const plantsOperations = {
 } satisfies Operations;
 
 /** Create, list and delete. */
-export function plantsRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { basePath, routeOf } = context;
+export function plantsRoutes(context: RouteContext): void {
+  const { basePath, route } = context;
   const plants = { store: context.plants, runtime: context.runtime };
-  const lists = keptLists<List>(context.plants.stamp);
 
-  app.route<{ Body: PlantInput }>({
-    ...routeOf(plantsOperations.createPlant),
-    async handler(request, reply) {
-      const { name, tag, id: wanted } = request.body;
-      const answer = (id: PlantId | '') => ({
-        status: 201,
-        location: `${basePath}/plants/${id}`,
-        body: plantJson({ name, tag }),
-      });
-      const caller = callerOf(request, () => ({ ...answer(wanted ?? ''), appendsId: wanted === undefined }));
-      const id = await createPlant(plants, request.principal.user.id, request.body, caller);
-      return sendAnswer(reply, answer(id));
-    },
+  route<{ Body: PlantInput }>(plantsOperations.createPlant, async (request, reply) => {
+    const { name, tag, id: wanted } = request.body;
+    const answer = (id: PlantId | '') => ({
+      status: reply.statusCode,
+      location: `${basePath}/plants/${id}`,
+      body: plantJson({ name, tag }),
+    });
+    const caller = callerOf(request, () => ({ ...answer(wanted ?? ''), appendsId: wanted === undefined }));
+    const id = await createPlant(plants, request.principal.user.id, request.body, caller);
+    return sendAnswer(reply, answer(id));
   });
-
-  app.route<{ Querystring: ListQuery }>({
-    ...routeOf(plantsOperations.listPlants),
-    // Before the query is read: it was valid when the list was kept.
-    preValidation({ principal, originalUrl }, reply, done) {
-      const kept = lists.find(principal.user.id, originalUrl);
-      const answer = (list: List | undefined) => void (isWhole(list) ? answerWhole(reply, list) : done());
-      if (kept instanceof Promise) kept.then(answer).catch(done);
-      else answer(kept);
-    },
-    handler: listHandler(context, lists),
-  });
-
-  app.route<{ Params: { id: string } }>({
-    ...routeOf(plantsOperations.deletePlant),
-    async handler(request, reply) {
-      const caller = callerOf(request);
-      await deletePlant(plants, request.principal.user.id, parsePlantId(request.params.id), caller);
-      return reply.code(204).send();
-    },
+  listRoute(context);
+  route<{ Params: { id: string } }>(plantsOperations.deletePlant, async (request) => {
+    const caller = callerOf(request);
+    await deletePlant(plants, request.principal.user.id, parsePlantId(request.params.id), caller);
   });
 }
 
@@ -182,8 +154,17 @@ type List = WholeList | { json: NextPart; link: string };
 
 const isWhole = (list: List | undefined): list is WholeList => typeof list?.json === 'string';
 
-function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lists: KeptLists<List>) {
-  return async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
+function listRoute({ plants, sendParts, basePath, cursors, route }: RouteContext): void {
+  const lists = keptLists<List>(plants.stamp);
+
+  // Before the query is read: it was valid when the list was kept.
+  const preValidation: preValidationHookHandler = ({ principal, originalUrl }, reply, done) => {
+    const kept = lists.find(principal.user.id, originalUrl);
+    const answer = (list: List | undefined) => void (isWhole(list) ? answerWhole(reply, list) : done());
+    if (kept instanceof Promise) kept.then(answer).catch(done);
+    else answer(kept);
+  };
+  const answer = async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
     const { limit, fields = DEFAULT_FIELDS } = request.query;
     const order = orderOf(request.query);
     const viewer = request.principal.user.id;
@@ -204,6 +185,7 @@ function listHandler({ plants, sendParts, basePath, cursors }: RouteContext, lis
     if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
     return sendParts(list.json, request, reply);
   };
+  route(plantsOperations.listPlants, answer, { preValidation });
 }
 
 function answerWhole(reply: FastifyReply, { json, link, etag }: WholeList): FastifyReply {

@@ -1,10 +1,17 @@
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  preValidationHookHandler,
+  RouteGenericInterface,
+} from 'fastify';
 import type { AccessContext } from '../../access/own-tokens.ts';
 import type { Scope } from '../../access/scopes.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { WebhooksContext } from '../../webhooks/operations.ts';
 import type { SendParts } from '../admission/list-readers.ts';
+import { type Admission, requireScope } from '../request/authorization.ts';
 import type { Cursors } from '../request/cursor.ts';
 import type { Operation } from './operation.ts';
 
@@ -23,17 +30,48 @@ export type RouteContext = {
   cursors: Cursors;
   /** Aborted when the service begins to drain: new requests are refused, and event streams end. */
   drain: AbortSignal;
-  /** The route of an operation, without its handler. */
-  routeOf(operation: Operation): ReturnType<typeof routeOf>;
+  route: AddRoute;
   /** Whether the token of a long-running request is still valid and has the scope. */
   stillAdmits(scope: Scope, request: FastifyRequest): Promise<boolean>;
 };
 
-const NO_QUERY = { type: 'object', properties: {}, additionalProperties: false };
+/** Adds the route of an operation. */
+export type AddRoute = <Route extends RouteGenericInterface>(
+  operation: Operation,
+  answer: Answer<Route>,
+  hooks?: { preValidation?: preValidationHookHandler },
+) => void;
 
-/** @param onRequest admits only requests with a valid token that has the operation's scope */
-export function routeOf({ method, url, query = NO_QUERY, body }: Operation, onRequest: onRequestHookHandler) {
-  return { method, url, onRequest, schema: { querystring: query, ...(body && { body }) } };
+/** Like a handler of Fastify, but a text that it returns is sent as JSON. */
+type Answer<Route extends RouteGenericInterface> = (
+  request: FastifyRequest<Route>,
+  reply: FastifyReply,
+) => Promise<unknown>;
+
+export function routesOn(app: FastifyInstance, admission: Admission): AddRoute {
+  return <Route extends RouteGenericInterface>(
+    { method, url, scope, query = {}, body, success }: Operation,
+    answer: Answer<Route>,
+    hooks = {},
+  ) => {
+    app.route({
+      ...hooks,
+      method,
+      url,
+      onRequest: requireScope(admission, scope),
+      schema: {
+        querystring: { type: 'object', properties: query, additionalProperties: false },
+        ...(body && { body }),
+      },
+      async handler(request, reply) {
+        // The path and the schemas of the operation give it this form.
+        const checked = request as FastifyRequest<Route>;
+        const answered = await answer(checked, reply.code(success.status));
+        if (typeof answered === 'string') answerJson(reply);
+        return answered;
+      },
+    });
+  };
 }
 
 /**
@@ -41,10 +79,6 @@ export function routeOf({ method, url, query = NO_QUERY, body }: Operation, onRe
  * §11).
  */
 export function answerJson<Reply extends Pick<FastifyReply, 'header' | 'serializer'>>(reply: Reply): Reply {
-  reply.header('content-type', 'application/json').serializer(asItIs);
+  reply.header('content-type', 'application/json').serializer(String);
   return reply;
-}
-
-function asItIs(payload: unknown): string {
-  return String(payload);
 }

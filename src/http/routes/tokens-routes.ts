@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import {
   TokenCreated,
   TokenInput,
@@ -9,27 +8,52 @@ import {
   tokenView,
 } from '../../access/own-token.ts';
 import {
+  type CreatedToken,
   createOwnToken,
   ownTokens,
   type RotatedOwnToken,
   revokeOwnToken,
   rotateOwnToken,
 } from '../../access/own-tokens.ts';
-import { callerOf, sendAnswer } from '../request/idempotency.ts';
+import { ScopeName, scopes } from '../../access/scopes.ts';
+import { answerOnce, callerOf } from '../request/idempotency.ts';
 import { type Operations, pathText } from './operation.ts';
-import { answerJson, type RouteContext } from './route.ts';
+import type { RouteContext } from './route.ts';
 
 type Params = { id: string };
 const PATH = { id: pathText('the id of the token') };
 
+const Me = {
+  $id: 'Me',
+  type: 'object',
+  required: ['user', 'scopes'],
+  properties: {
+    user: { type: 'string', description: 'the name of the user', examples: ['admin'] },
+    scopes: { type: 'array', items: ScopeName, description: 'what the token may do' },
+    expiresAt: {
+      type: 'string',
+      format: 'date-time',
+      description: 'when the token expires; absent if it never does',
+    },
+  },
+  description: 'Who the token acts for, and what it may do.',
+} as const;
+
 export const tokensOperations = {
+  getMe: {
+    method: 'GET',
+    url: '/me',
+    scope: undefined,
+    summary: 'Show the user of the token',
+    description: 'Returns the user and the scopes of the token. It requires a token, but no scope.',
+    success: { status: 200, description: 'The user and the scopes.', schema: Me },
+  },
   listTokens: {
     method: 'GET',
     url: '/tokens',
     scope: 'tokens:read',
     summary: 'List tokens',
     description: 'Returns your live tokens, oldest first, without the tokens themselves.',
-    tag: 'Tokens',
     success: { status: 200, description: 'The tokens.', schema: { type: 'array', items: TokenView } },
   },
   createToken: {
@@ -40,7 +64,6 @@ export const tokensOperations = {
     description:
       'Creates a token that acts for you. It is shown only once, and can do no more and lasts no longer than the token ' +
       'that you send.',
-    tag: 'Tokens',
     body: TokenInput,
     success: { status: 201, description: 'The token was created.', schema: TokenCreated },
     failures: [40902],
@@ -54,7 +77,6 @@ export const tokensOperations = {
       'Replaces a token with a new one, which is shown only once and has the same label and scopes. Both work during the ' +
       'overlap. The new one lasts as long as the old one was to last, but no longer than the token that you send, which ' +
       'must have all scopes of the old one and must not expire before it.',
-    tag: 'Tokens',
     path: PATH,
     body: TokenRotationInput,
     success: { status: 200, description: 'The new token.', schema: TokenRotated },
@@ -68,59 +90,47 @@ export const tokensOperations = {
     description:
       'The token is refused from the next request on, with several replicas by all of them within 5 seconds. You may ' +
       'revoke the token that you send.',
-    tag: 'Tokens',
     path: PATH,
     success: { status: 204, description: 'The token was revoked.' },
     failures: [40404],
   },
 } satisfies Operations;
 
-/** The caller's own tokens. */
-export function tokensRoutes(app: FastifyInstance, { access, routeOf }: RouteContext): void {
-  app.route({
-    ...routeOf(tokensOperations.listTokens),
-    async handler({ principal }, reply) {
-      const tokens = await ownTokens(access, principal.user.id);
-      answerJson(reply);
-      return JSON.stringify(tokens.map(tokenView));
-    },
+/** Who the caller's token acts for and what it may do, and the caller's own tokens. */
+export function tokensRoutes({ access, route }: RouteContext): void {
+  route(tokensOperations.getMe, async ({ principal: { user, scopes: granted, expiresAt } }) =>
+    JSON.stringify({
+      user: user.name,
+      scopes: scopes.filter((scope) => granted.has(scope)),
+      expiresAt: expiresAt === undefined ? undefined : timeText(expiresAt),
+    }),
+  );
+  route(tokensOperations.listTokens, async ({ principal }) => {
+    const tokens = await ownTokens(access, principal.user.id);
+    return JSON.stringify(tokens.map(tokenView));
   });
-  app.route<{ Body: TokenInput }>({
-    ...routeOf(tokensOperations.createToken),
-    async handler(request, reply) {
-      const { principal, body } = request;
-      const created = await createOwnToken(access, principal, body, (result) =>
-        callerOf(request, () => answerOf(201, tokenView(result))),
-      );
-      reply.header('cache-control', 'no-store');
-      return sendAnswer(reply, answerOf(201, { ...tokenView(created), token: created.token }));
-    },
-  });
-  app.route<{ Params: Params; Body: TokenRotationInput }>({
-    ...routeOf(tokensOperations.rotateToken),
-    async handler(request, reply) {
-      const { principal, params, body } = request;
-      const rotated = await rotateOwnToken(access, principal, params.id, body, (result) =>
-        callerOf(request, () => answerOf(200, rotationView(result))),
-      );
-      reply.header('cache-control', 'no-store');
-      return sendAnswer(reply, answerOf(200, { ...rotationView(rotated), token: rotated.token }));
-    },
-  });
-  app.route<{ Params: Params }>({
-    ...routeOf(tokensOperations.revokeToken),
-    async handler(request, reply) {
-      await revokeOwnToken(access, request.principal, request.params.id, callerOf(request));
-      return reply.code(204).send();
-    },
-  });
-}
-
-function rotationView(rotated: RotatedOwnToken) {
-  return { ...tokenView(rotated), overlapUntil: timeText(rotated.overlapUntil) };
-}
-
-/** The one that is kept for a replay lacks the token. */
-function answerOf(status: number, body: object) {
-  return { status, location: undefined, body: JSON.stringify(body) };
+  route<{ Body: TokenInput }>(tokensOperations.createToken, (request, reply) =>
+    answerOnce(request, reply, {
+      json: ({ token, ...created }: CreatedToken, isKept) =>
+        JSON.stringify({ ...tokenView(created), token: isKept ? undefined : token }),
+      isSecret: true,
+      write: (callerFor) => createOwnToken(access, request.principal, request.body, callerFor),
+    }),
+  );
+  route<{ Params: Params; Body: TokenRotationInput }>(tokensOperations.rotateToken, (request, reply) =>
+    answerOnce(request, reply, {
+      json: ({ token, overlapUntil, ...rotated }: RotatedOwnToken, isKept) =>
+        JSON.stringify({
+          ...tokenView(rotated),
+          overlapUntil: timeText(overlapUntil),
+          token: isKept ? undefined : token,
+        }),
+      isSecret: true,
+      write: (callerFor) =>
+        rotateOwnToken(access, request.principal, request.params.id, request.body, callerFor),
+    }),
+  );
+  route<{ Params: Params }>(tokensOperations.revokeToken, (request) =>
+    revokeOwnToken(access, request.principal, request.params.id, callerOf(request)),
+  );
 }
