@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Caller } from '../idempotency/port.ts';
+import type { Caller, CallerFor } from '../idempotency/port.ts';
 import { access as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import { type Principal, unknownToken } from './authentication.ts';
@@ -33,7 +33,7 @@ export async function createOwnToken(
   { store, runtime }: AccessContext,
   principal: Principal,
   { label = '', scopes: asked, expiresIn }: TokenInput,
-  callerFor: (created: CreatedToken) => Caller,
+  callerFor: CallerFor<CreatedToken>,
 ): Promise<CreatedToken> {
   const { token, kept } = newToken(runtime);
   const granted = scopes.filter((scope) => asked?.includes(scope) ?? principal.scopes.has(scope));
@@ -58,7 +58,7 @@ export async function rotateOwnToken(
   principal: Principal,
   id: string,
   { overlap = limits.tokenOverlapMs.default / 1000 }: TokenRotationInput,
-  callerFor: (rotated: RotatedOwnToken) => Caller,
+  callerFor: CallerFor<RotatedOwnToken>,
 ): Promise<RotatedOwnToken> {
   const old = (await ownTokens({ store, runtime }, principal.user.id)).find((token) => token.id === id);
   if (!old) throw noToken();

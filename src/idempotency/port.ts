@@ -17,6 +17,9 @@ export type Caller = {
   span?: Span | undefined;
 };
 
+/** The caller of a write, given the operation's result if it succeeds. */
+export type CallerFor<Result> = (result: Result) => Caller;
+
 /** What identifies a key. */
 export type RequestKey = { user: number; method: string; path: string; key: string };
 

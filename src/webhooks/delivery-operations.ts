@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
+import type { CallerFor } from '../idempotency/port.ts';
 import { afterPause, pageOf } from './all-deliveries.ts';
-import { type CallerFor, findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
+import { findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
 import type { AttemptRecord, Delivery, DeliveryState, PlantEvent, Webhook } from './port.ts';
 
 /** The plant in the test event. */

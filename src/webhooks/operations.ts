@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Caller } from '../idempotency/port.ts';
+import type { Caller, CallerFor } from '../idempotency/port.ts';
 import { delivery as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 import type { DeliveryStore, EventStore, Webhook, WebhookHealth, WebhookStore } from './port.ts';
@@ -17,9 +17,6 @@ export type WebhooksContext = {
   /** How long after its event a delivery is first due, in milliseconds. */
   deliveryDelayMs: number;
 };
-
-/** The caller of a write, given the operation's result if it succeeds. */
-export type CallerFor<Result> = (result: Result) => Caller;
 
 /**
  * Creates a webhook for the plants that its owner has access to. The secret is only in this answer.

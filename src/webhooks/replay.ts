@@ -1,8 +1,9 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../errors.ts';
+import type { CallerFor } from '../idempotency/port.ts';
 import { delivery as limits } from '../limits.ts';
 import { firstId } from '../runtime.ts';
-import { type CallerFor, findWebhook, type WebhooksContext } from './operations.ts';
+import { findWebhook, type WebhooksContext } from './operations.ts';
 import { deliveryStates } from './port.ts';
 import { DateTime, parseDateTime } from './time.ts';
 

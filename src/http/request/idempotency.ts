@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { AppError, type ErrorCode, errorBody, statusOf } from '../../errors.ts';
-import type { Caller, KeptAnswer, KeyStore, Once, PlannedAnswer } from '../../idempotency/port.ts';
+import type { Caller, CallerFor, KeptAnswer, KeyStore, Once, PlannedAnswer } from '../../idempotency/port.ts';
 import { idempotency as limits } from '../../limits.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { CallerFor } from '../../webhooks/operations.ts';
 import { linesOf } from '../observe/request-log.ts';
 import { answerJson } from '../routes/route.ts';
 
