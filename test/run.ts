@@ -126,15 +126,17 @@ function testFiles(): string[] {
   return [...folders, ...bundles('quick', quick)];
 }
 
-/** Files that import the given ones, each as many, so that these run in one process. */
+/** Files that run the given ones, each as many. */
 function bundles(name: string, files: string[]): string[] {
   const folder = join(root, 'node_modules', '.cache', 'tests');
   mkdirSync(folder, { recursive: true });
   const count = Math.ceil(files.length / MOST_FILES);
+  const urlOf = (file: string) => pathToFileURL(join(root, file)).href;
   return Array.from({ length: count }, (_, n) => {
-    const imports = files.filter((_file, i) => i % count === n);
+    const together = files.filter((_file, i) => i % count === n).map(urlOf);
     const bundle = join(folder, `${name}-${n + 1}.test.mjs`);
-    writeFileSync(bundle, imports.map((file) => `import '${pathToFileURL(join(root, file))}';\n`).join(''));
+    const text = `import { runTogether } from '${urlOf('test/together.ts')}';\nrunTogether(${JSON.stringify(together)});\n`;
+    writeFileSync(bundle, text);
     return bundle;
   });
 }

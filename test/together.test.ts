@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+const folder = mkdtempSync(join(tmpdir(), 'plant-store-together-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const QUICK = `
+import { test } from 'node:test';
+test('quick', () => console.log('quick'));
+`;
+/** Starts something, and then something else while the other file could already run. */
+const SLOW = `
+import { after, test } from 'node:test';
+after(() => console.log('stopped'));
+await new Promise((resolve) => setTimeout(resolve, 100));
+test('slow', () => console.log('slow'));
+`;
+
+/** Runs these texts as test files in one process of their own. */
+function together(...texts: string[]) {
+  const files = texts.map((text, i) => {
+    const file = join(folder, `${i}.mjs`);
+    writeFileSync(file, text);
+    return pathToFileURL(file).href;
+  });
+  const { href } = pathToFileURL(join(import.meta.dirname, 'together.ts'));
+  const program = `import { runTogether } from '${href}'; runTogether(${JSON.stringify(files)});`;
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  return spawnSync(process.execPath, ['--input-type', 'module', '--eval', program], {
+    env,
+    encoding: 'utf8',
+  });
+}
+
+test('what a file starts is stopped after its tests, even if it starts slowly', () => {
+  const { status, stdout } = together(QUICK, SLOW);
+  assert.deepEqual(stdout.match(/^(quick|slow|stopped)$/gm), ['quick', 'slow', 'stopped']);
+  assert.equal(status, 0);
+});
+
+test('a file that cannot be loaded fails the run', () => {
+  const { status, stdout } = together(QUICK, "throw new Error('There is no database.');");
+  assert.match(stdout, /There is no database/);
+  assert.equal(status, 1);
+});
