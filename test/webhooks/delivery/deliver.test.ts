@@ -110,7 +110,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
     ...setting.lanes,
   };
   const parts = { target, clock: runtime.clock, version: '1.0.0', source: 'https://plants.example' };
-  const sender = createSender({ ...parts, attemptMs: 400 });
+  const sender = createSender(parts);
   senders.push(sender);
   const runner = deliver({
     store: lanes,
@@ -252,10 +252,9 @@ test('hanging receivers delay no other', async () => {
     await subscribe(owner, hanging);
   }
   const { webhook } = await subscribe(owner, quick);
-  const { recorded } = start({ bounds: { inAll: 32 } });
+  const { recorded } = start({ bounds: { inAll: 32, drainMs: 10 } });
   await addPlants(owner, 30);
   await quick.receive(30);
-  // Before the first deadline of the hanging ones.
   assert.deepEqual(
     recorded.filter((outcome) => outcome.webhook !== webhook.id),
     [],
