@@ -1,6 +1,7 @@
 import type { Attributes, SpanResult, Tracer } from '../../tracing/port.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import type { Sendable } from './request.ts';
+import { portOf } from './target.ts';
 
 type AttemptSender = { send(request: Sendable): Promise<Attempt | undefined> };
 
@@ -34,7 +35,7 @@ function attributesOf({ webhook, event, step }: Sendable): Attributes {
     'http.request.method': 'POST',
     'http.request.resend_count': step === undefined || step === 0 ? undefined : step,
     'server.address': url?.hostname,
-    'server.port': url ? Number(url.port || (url.protocol === 'http:' ? 80 : 443)) : undefined,
+    'server.port': url ? portOf(url) : undefined,
     'plant_store.webhook.id': webhook.id,
     'plant_store.event.id': event.id,
     'plant_store.event.type': event.type,
