@@ -1,25 +1,19 @@
 import type { Attributes, SpanResult, Tracer } from '../../tracing/port.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import type { Sendable } from './request.ts';
+import type { Sender } from './sender.ts';
 import { portOf } from './target.ts';
-
-type AttemptSender = { send(request: Sendable): Promise<Attempt | undefined> };
 
 /**
  * A sender whose attempts continue the trace in which their event was created, however long ago and wherever that
  * was, and pass it on to the receiver. An event without a trace starts one.
  */
-export function traceAttempts<S extends AttemptSender>(
-  sender: S,
-  tracer: Tracer,
-): Omit<S, 'send'> & AttemptSender {
+export function traceAttempts(sender: Sender, tracer: Tracer): Sender {
   return {
     ...sender,
     async send(claim) {
       const span = tracer.begin('client', 'POST webhook', claim.trace, attributesOf(claim));
       const attempt = await sender.send({ ...claim, onward: span.trace });
-      // A request that was not made has no span.
-      if (attempt === undefined) return undefined;
       // Until then it waited for others to the same webhook.
       span.mark('the request begins', attempt.at);
       span.end(resultOf(attempt));

@@ -47,7 +47,7 @@ export function createSender({ target, clock, version, source, ...parts }: Sende
   }
 
   return {
-    /** Prepares, signs and makes one attempt. Never rejects: errors are in the `Attempt`. */
+    /** Prepares, signs and makes one attempt. Errors are in the `Attempt`: rejects only when none could be made. */
     async send(claim: Sendable): Promise<Attempt> {
       const at = clock.now();
       const answer = await answerTo(claim, at);

@@ -397,8 +397,8 @@ test('when another process has ended, a search finds its deliveries at once', as
       },
     },
     owners: {
-      onGone(listener) {
-        tellGone = listener;
+      listen({ gone }) {
+        tellGone = gone;
       },
     },
     bounds: { searchMs: 60_000 },
