@@ -93,6 +93,8 @@ type Setting = {
   bounds?: DeliverOptions['bounds'];
   wasKilled?: boolean;
   clock?: Clock;
+  /** The deadline of an attempt. */
+  attemptMs?: number;
 };
 
 /** Delivers from the real store; `outcomes` emits what was recorded. */
@@ -110,7 +112,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
     ...setting.lanes,
   };
   const parts = { target, clock: runtime.clock, version: '1.0.0', source: 'https://plants.example' };
-  const sender = createSender({ ...parts, attemptMs: 400 });
+  const sender = createSender({ ...parts, attemptMs: setting.attemptMs ?? 400 });
   senders.push(sender);
   const runner = deliver({
     store: lanes,
@@ -204,7 +206,7 @@ test('every plant reaches every webhook of its owner exactly once, and nobody el
   await subscribe(owner, one);
   await subscribe(owner, two);
   await subscribe(await newOwner(), other);
-  const { ended } = start();
+  const { ended } = start({ attemptMs: 10_000 });
   await addPlants(owner, 200);
   await ended(400);
   for (const receiver of [one, two]) {
