@@ -32,7 +32,7 @@ import { idempotencyReads } from './plants/idempotency.ts';
 import { plantReads } from './plants/plants.ts';
 import { createVersions, type Versions, versionReads } from './plants/versions.ts';
 
-type SqliteOptions = WriterRules & {
+export type SqliteOptions = WriterRules & {
   path: string;
   /** `thread` for a server; `inline` for a program that writes little and exits. */
   writer: 'thread' | 'inline';
