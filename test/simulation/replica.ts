@@ -282,7 +282,7 @@ function senderOf(
     send(request) {
       if (!isMade()) {
         onFault();
-        return Promise.reject(new Error('No thread.'));
+        return Promise.reject(new Error(random.chance(0.5) ? 'No thread.' : 'No memory.'));
       }
       const at = clock.now();
       const begin = time.now();
