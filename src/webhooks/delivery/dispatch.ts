@@ -126,7 +126,7 @@ export function createDispatch(rules: Rules) {
       if (known) drop(known);
       // Includes the manual one.
       const careful = isSuspect ? rules.concurrency + 1 : 0;
-      const lane = newLane(webhook, { fence, isInherited, careful, takenAt: now });
+      const lane = newLane({ webhook, fence, isInherited, careful, takenAt: now });
       lane.isLeaving = isDraining;
       lanes.set(webhook, lane);
       wake(lane);
