@@ -104,7 +104,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
         refused.delete(lane.webhook);
         dispatch.taken(lane, now);
       }
-      for (const webhook of refused) dispatch.lost(webhook);
+      dispatch.lost(refused);
     });
   }
 
@@ -220,14 +220,8 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
   store.onWork((work) => tell((dispatch, now) => dispatch.work(work, now)));
   store.onChange((webhook) => tell((dispatch) => dispatch.changed(webhook)));
   owners.listen?.({
-    lost: (webhooks) =>
-      tell((dispatch) => {
-        for (const webhook of webhooks) dispatch.lost(webhook);
-      }),
-    leave: (webhooks) =>
-      tell((dispatch) => {
-        for (const webhook of webhooks) dispatch.leave(webhook);
-      }),
+    lost: (webhooks) => tell((dispatch) => dispatch.lost(webhooks)),
+    leave: (webhooks) => tell((dispatch) => dispatch.leave(webhooks)),
     gone: () => searchNow(),
   });
   const searching = search();

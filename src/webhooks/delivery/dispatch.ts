@@ -111,6 +111,10 @@ export function createDispatch(rules: Rules) {
     wake(lane);
   }
 
+  function leave(webhooks: Iterable<string>): void {
+    for (const webhook of webhooks) change(webhook, true);
+  }
+
   return {
     /** Lanes have work. Lanes that are not owned are requested (`take`). */
     work: (work: readonly Work[], now: number) => hear(work, now, false),
@@ -132,17 +136,19 @@ export function createDispatch(rules: Rules) {
       wake(lane);
     },
 
-    /** A lane was refused, or another process owns it. Its requests in flight are not recorded. */
-    lost(webhook: string): void {
-      asking.delete(webhook);
-      const lane = lanes.get(webhook);
-      if (lane) drop(lane);
+    /** These lanes were refused, or another process owns them. Their requests in flight are not recorded. */
+    lost(webhooks: Iterable<string>): void {
+      for (const webhook of webhooks) {
+        asking.delete(webhook);
+        const lane = lanes.get(webhook);
+        if (lane) drop(lane);
+      }
     },
 
     /** A webhook was deleted, disabled, enabled, or has a new target. */
     changed: (webhook: string) => change(webhook, false),
-    /** Hand a lane over: start nothing more, and give it back when everything started is recorded. */
-    leave: (webhook: string) => change(webhook, true),
+    /** Hand these lanes over: start nothing more, and give each back when everything started is recorded. */
+    leave,
 
     /** A `read` ended; undefined when the store failed. */
     hasRead(webhook: string, fence: number, found: LaneContents | undefined, now: number): void {
@@ -168,7 +174,7 @@ export function createDispatch(rules: Rules) {
     /** Hands all lanes over, as `leave` does, and takes no more. */
     drain(): void {
       isDraining = true;
-      for (const webhook of lanes.keys()) change(webhook, true);
+      leave(lanes.keys());
     },
 
     /** What to do now. */

@@ -93,7 +93,15 @@ export function createConnections(target: Target) {
       let receiver = receivers.get(webhook);
       if (receiver?.url !== url) {
         if (receiver) forget(receiver);
-        receiver = receiverOf(webhook, url, target.read(url));
+        const parsed = target.read(url);
+        receiver = {
+          webhook,
+          url,
+          parsed,
+          path: parsed.pathname + parsed.search,
+          idle: [],
+          session: undefined,
+        };
         receivers.set(webhook, receiver);
         if (receivers.size > sending.receivers) {
           for (const each of receivers.values())
@@ -144,11 +152,6 @@ export function createConnections(target: Target) {
 /** If a receiver responds before it has taken the whole request, the unsent rest would stay in memory. */
 function isReady(socket: Socket | undefined): boolean {
   return socket !== undefined && !socket.destroyed && socket.writableLength === 0;
-}
-
-function receiverOf(webhook: string, url: string, parsed: URL): Receiver {
-  const path = parsed.pathname + parsed.search;
-  return { webhook, url, parsed, path, idle: [], session: undefined };
 }
 
 function clientOf(receiver: Receiver, target: Target, own: () => Connection): Client {
