@@ -19,20 +19,18 @@ import { database, http as limits, processes } from './limits.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Measures } from './observability/port.ts';
 import { type Clock, createIds, type Runtime } from './runtime.ts';
-import { type SenderSupervisor, startSending } from './sender/supervisor.ts';
+import { startSending } from './sender/supervisor.ts';
 import { requireWritable } from './store/sqlite/engine/connection.ts';
 import { fileSize } from './store/sqlite/files/durable-files.ts';
 import { recoverStore } from './store/sqlite/files/durable-log.ts';
 import { lockForServing } from './store/sqlite/files/lock.ts';
-import { openSqliteStore } from './store/sqlite/store.ts';
+import { openSqliteStore, type SqliteOptions } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
 import type { Tracing, TracingOptions } from './tracing/open.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import { formatNetworks } from './webhooks/sending/addresses.ts';
 import { createResolve } from './webhooks/sending/resolver.ts';
 import { createTarget } from './webhooks/sending/target.ts';
-
-/** Longer than most files because it is one thing: the wiring of all parts. */
 
 export type App = {
   /** The public URL or, without one, the address it listens on. */
@@ -62,8 +60,9 @@ export async function startApp(config: Config, runtime: Runtime, options: AppOpt
   const draining = new AbortController();
   const started = [store.close];
   try {
-    const parts = { config, runtime: timedBy(store.clock, runtime), options, draining, started };
-    return await serve({ ...parts, store, wasKilled, failed, metrics });
+    const timed = timedBy(store.clock, runtime);
+    const parts = { config, runtime: timed, options, draining, started, failed, metrics };
+    return await serve({ ...parts, store, wasKilled });
   } catch (error) {
     draining.abort();
     for (const stop of started.reverse()) await stop();
@@ -76,77 +75,62 @@ function timedBy(clock: Clock | undefined, runtime: Runtime): Runtime {
   return clock ? { ...runtime, clock, ids: createIds(clock, runtime.random) } : runtime;
 }
 
-type StoreOptions = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefined };
-
 type Opened = {
   store: Store;
   /** Whether the previous process may have been killed by what it was sending. */
   wasKilled: boolean;
 };
 
-async function openStore(config: Config, runtime: Runtime, options: StoreOptions): Promise<Opened> {
-  const { databaseUrl } = config;
+type StoreParts = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefined };
+
+async function openStore(config: Config, runtime: Runtime, parts: StoreParts): Promise<Opened> {
+  const { databaseUrl, maxPlantsPerUser } = config;
+  const { clock, log } = runtime;
+  const deliveryDelayMs = deliveryDelay(config);
+  const options = { ...parts, clock, log, deliveryDelayMs, maxPlantsPerUser };
   return databaseUrl
-    ? {
-        store: await openDatabaseStore(databaseUrl, config, { ...runtime, measures: options.measures }),
-        wasKilled: false,
-      }
+    ? { store: await openDatabaseStore(databaseUrl, config, options), wasKilled: false }
     : openEmbeddedStore(config, runtime, options);
 }
 
+type StoreOptions = Omit<SqliteOptions, 'path' | 'writer'> & Pick<Runtime, 'log'>;
+
 /** Loaded on demand: the embedded store needs no PostgreSQL client. */
-async function openDatabaseStore(
-  url: DatabaseUrl,
-  config: Config,
-  { clock, log, measures }: Runtime & Pick<StoreOptions, 'measures'>,
-): Promise<Store> {
+async function openDatabaseStore(url: DatabaseUrl, config: Config, options: StoreOptions): Promise<Store> {
   const { openPostgresStore } = await import('./store/postgres/store.ts');
   const sendingConnections = config.roles.has('dispatch')
     ? Math.ceil(config.databaseConnections * database.sendingShare)
     : 0;
   return openPostgresStore({
+    ...options,
     url,
     connections: config.databaseConnections - sendingConnections,
     sendingConnections,
     pooled: config.databasePooler === 'transaction',
-    clock,
-    log,
-    measures,
-    deliveryDelayMs: deliveryDelay(config),
-    maxPlantsPerUser: config.maxPlantsPerUser,
   });
 }
 
 /** The data folder belongs to this process until the store is closed. */
 async function openEmbeddedStore(
-  config: Config,
-  runtime: Runtime,
-  { onFatal, measures }: StoreOptions,
+  { dataDir }: Config,
+  { log, ids }: Runtime,
+  options: StoreOptions,
 ): Promise<Opened> {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const path = storePath(config.dataDir);
-  const lock = join(config.dataDir, 'serving.lock');
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const path = storePath(dataDir);
+  const lock = join(dataDir, 'serving.lock');
   const wasServed = existsSync(lock);
   const unlock = lockForServing(lock);
   try {
     requireWritable(path);
     const wasKilled = recoverStore(path);
     const isNew = fileSize(path) === 0;
-    const store = await openSqliteStore({
-      path,
-      writer: 'thread',
-      clock: runtime.clock,
-      log: runtime.log,
-      measures,
-      deliveryDelayMs: deliveryDelay(config),
-      maxPlantsPerUser: config.maxPlantsPerUser,
-      onFatal,
-    });
+    const store = await openSqliteStore({ ...options, path, writer: 'thread' });
     if (isNew && wasServed)
-      runtime.log.warn({ path }, 'created a new, empty store in a data folder that a server has used before');
-    else if (isNew) runtime.log.info({ path }, 'created a new, empty store');
+      log.warn({ path }, 'created a new, empty store in a data folder that a server has used before');
+    else if (isNew) log.info({ path }, 'created a new, empty store');
     const latest = store.latestEvent();
-    if (latest !== undefined) runtime.ids.startAfter(latest);
+    if (latest !== undefined) ids.startAfter(latest);
     return { store: { ...store, close: () => store.close().finally(unlock) }, wasKilled };
   } catch (error) {
     unlock();
@@ -173,6 +157,7 @@ type Parts = Opened & {
 async function serve(parts: Parts): Promise<App> {
   const { config, runtime, options, store, failed, metrics, draining, started } = parts;
   const { webhooks, deliveries, events } = store;
+  const { rateLimit, authFailureLimit, trustProxy, corsOrigins, publicUrl } = config;
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
@@ -192,11 +177,11 @@ async function serve(parts: Parts): Promise<App> {
       jwts: await verifyJwt(config, runtime, draining.signal),
     }),
     answersApi: config.roles.has('api'),
-    rateLimit: config.rateLimit,
-    authFailureLimit: config.authFailureLimit,
-    trustProxy: config.trustProxy,
-    corsOrigins: config.corsOrigins,
-    publicUrl: config.publicUrl,
+    rateLimit,
+    authFailureLimit,
+    trustProxy,
+    corsOrigins,
+    publicUrl,
     log: options.log,
     measures: metrics?.measures,
     tracer: tracing?.tracer,
@@ -207,8 +192,8 @@ async function serve(parts: Parts): Promise<App> {
   });
   started.push(() => closeServer(server));
   await server.listen({ port: config.port, host: config.host });
-  const url = config.publicUrl ?? listeningUrl(server, config.host);
-  const exported = metrics && (await exportMetrics({ config, runtime, store, server, metrics }));
+  const url = publicUrl ?? listeningUrl(server, config.host);
+  const exported = metrics && (await exportMetrics(parts, server, metrics));
   if (exported) started.push(exported.stop);
   // Only once it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
@@ -235,22 +220,10 @@ async function serve(parts: Parts): Promise<App> {
 }
 
 /** Starts delivery and cleanup. */
-function startDispatching(parts: Parts, publicUrl: string): () => Promise<unknown> {
-  const { config, runtime, store, metrics } = parts;
-  const delivery = startDelivering(parts, publicUrl);
-  metrics?.read({ sending: delivery.reading });
-  const housekeeper = startHousekeeper({
-    store: store.chores,
-    runtime,
-    retentionDays: config.retentionDays,
-  });
-  return () => Promise.all([delivery.stop(), housekeeper.stop()]);
-}
-
-function startDelivering(
+function startDispatching(
   { config, runtime, store, wasKilled, metrics }: Parts,
   publicUrl: string,
-): SenderSupervisor {
+): () => Promise<unknown> {
   const measures = metrics?.measures;
   const settings = {
     schedule: config.webhookRetrySchedule,
@@ -263,7 +236,11 @@ function startDelivering(
     isMeasured: measures !== undefined,
     traces: tracingOptions(config),
   };
-  return startSending({ settings, lanes: store.lanes, wasKilled, log: runtime.log, measures });
+  const delivery = startSending({ settings, lanes: store.lanes, wasKilled, log: runtime.log, measures });
+  metrics?.read({ sending: delivery.reading });
+  const { retentionDays } = config;
+  const housekeeper = startHousekeeper({ store: store.chores, runtime, retentionDays });
+  return () => Promise.all([delivery.stop(), housekeeper.stop()]);
 }
 
 /** Loaded on demand, because it takes 10 MiB of memory. */
@@ -285,17 +262,12 @@ async function openMetrics({ metricsPort }: Config, { clock, log }: Runtime): Pr
 }
 
 /** Serves metrics on their own port. If it cannot, the service does not start. */
-async function exportMetrics({
-  config: { metricsPort: port = 0, metricsHost: host },
-  runtime: { log },
-  store,
-  server,
-  metrics,
-}: Pick<Parts, 'config' | 'runtime' | 'store'> & { server: FastifyInstance; metrics: Metrics }) {
+async function exportMetrics({ config, runtime, store }: Parts, server: FastifyInstance, metrics: Metrics) {
+  const { metricsPort: port = 0, metricsHost: host } = config;
   const connections = promisify(server.server.getConnections.bind(server.server));
   metrics.read({ store: store.readings, connections });
   const exported = await metrics.listen({ port, host, answerUnreadable });
-  log.info({ url: exported.url }, 'serving metrics');
+  runtime.log.info({ url: exported.url }, 'serving metrics');
   return exported;
 }
 

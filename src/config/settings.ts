@@ -5,20 +5,23 @@ import { samplers } from '../tracing/port.ts';
 import { DEFAULT_SCHEDULE, parseDelay, parseSchedule } from '../webhooks/delivery/schedule.ts';
 import { parseNetworks } from '../webhooks/sending/addresses.ts';
 import { parseDatabaseUrl } from './database-url.ts';
-import { parseAttributes, parseEndpoint, parseHeaders, parseRatio } from './traces.ts';
 import {
   bootstrapTokenForm,
   choice,
   inFile,
+  parseAttributes,
   parseBootstrapToken,
   parseCount,
+  parseEndpoint,
   parseFolder,
+  parseHeaders,
   parseHost,
   parseJwtUrl,
   parseOrigins,
   parsePort,
   parsePublicUrl,
   parseRate,
+  parseRatio,
   parseText,
   rateForm,
 } from './values.ts';

@@ -2,6 +2,7 @@ import type { Measures, SendingReading } from '../observability/port.ts';
 import type { LaneSource } from '../store/lane-threads.ts';
 import type { PlainError } from '../store/write-outcomes.ts';
 import type { TracingOptions } from '../tracing/open.ts';
+import type { DeliveryMeasures } from '../webhooks/delivery/reports.ts';
 import type { Schedule } from '../webhooks/delivery/schedule.ts';
 
 /** What the main thread and the sender thread tell each other. */
@@ -54,12 +55,7 @@ export type Measured = {
   [Name in SenderMeasure]: readonly [Name, ...Parameters<Measures[Name]>];
 }[SenderMeasure];
 
-export type SenderMeasure =
-  | 'attemptEnded'
-  | 'attemptNotMade'
-  | 'webhookPaused'
-  | 'webhookDisabled'
-  | 'batchEnded';
+export type SenderMeasure = keyof DeliveryMeasures | 'batchEnded';
 
 /** The reading of a thread that has not started. */
 export const NOTHING: SendingReading = {

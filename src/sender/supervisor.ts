@@ -24,20 +24,14 @@ export type SenderParts = {
   measures: Measures | undefined;
 };
 
-export type SenderSupervisor = {
-  reading(): Promise<SendingReading>;
-  /** Lets the thread finish what is in progress. May be called twice. */
-  stop(): Promise<void>;
-};
-
 /**
  * Delivers in a separate thread, which starts with the first work: a service without webhooks saves its memory. If
  * the thread dies or cannot be started, another one replaces it and resends what was not recorded.
  */
-export function startSending({ lanes, wasKilled, ...parts }: SenderParts): SenderSupervisor {
+export function startSending({ lanes, wasKilled, ...parts }: SenderParts) {
   const { log } = parts;
   const stopped = new AbortController();
-  let thread: SenderThread | undefined;
+  let thread: ReturnType<typeof startThread> | undefined;
   let running: Promise<void> | undefined;
 
   /** Called in commits, which must not fail with it. */
@@ -84,23 +78,16 @@ export function startSending({ lanes, wasKilled, ...parts }: SenderParts): Sende
 
   let stopping: Promise<void> | undefined;
   return {
-    reading: async () => (await thread?.reading()) ?? NOTHING,
+    reading: async (): Promise<SendingReading> => (await thread?.reading()) ?? NOTHING,
+    /** Lets the thread finish what is in progress. May be called twice. */
     stop: () => (stopping ??= finish()),
   };
 }
 
-type SenderThread = {
-  /** Undefined when it ends meanwhile. */
-  reading(): Promise<SendingReading | undefined>;
-  /** Resolves with the error that ended it, if any. */
-  ended: Promise<unknown>;
-  stop(): void;
-};
-
 type ThreadParts = Pick<SenderParts, 'log' | 'measures' | 'lanes'>;
 
 /** Throws when the machine has no thread left. */
-function startThread(options: SenderThreadOptions, { log, measures, lanes }: ThreadParts): SenderThread {
+function startThread(options: SenderThreadOptions, { log, measures, lanes }: ThreadParts) {
   // Node's pool of helper threads takes the priority of the thread that first uses it, which must not be the
   // sender's.
   stat(import.meta.filename, () => {});
@@ -143,8 +130,10 @@ function startThread(options: SenderThreadOptions, { log, measures, lanes }: Thr
   });
 
   return {
+    /** Resolves with the error that ended it, if any. */
     ended,
-    reading() {
+    /** Undefined when it ends meanwhile. */
+    reading(): Promise<SendingReading | undefined> {
       if (!asking) {
         asking = Promise.withResolvers();
         post('reading');

@@ -1,7 +1,8 @@
 import type { Belongings, Share, StoredToken, User } from '../access/port.ts';
 import { isScope } from '../access/scopes.ts';
 import type { KeptRecord } from '../idempotency/port.ts';
-import type { DueDelivery, LaneSettings } from '../webhooks/delivery/port.ts';
+import type { WebhooksReading } from '../observability/port.ts';
+import type { DueDelivery, LaneContents, LaneSettings } from '../webhooks/delivery/port.ts';
 import {
   type AttemptRecord,
   type Delivery,
@@ -15,7 +16,7 @@ import {
 import type { CursorKeys } from './store.ts';
 
 /** Converts rows of both stores, which name their columns alike. The embedded store keeps booleans as numbers. */
-type Row = Record<string, unknown>;
+type Row = Readonly<Record<string, unknown>>;
 
 /** The event types that this version knows, as SQL: queries for `toEvent` leave those of newer replicas to them. */
 export const KNOWN_TYPES = asSql(eventTypes);
@@ -97,7 +98,45 @@ export function toWebhook(row: Row): Webhook {
   };
 }
 
-export function toLaneSettings(row: Row, secrets: readonly string[]): LaneSettings {
+/** The rows of a lane. */
+type LaneRows = {
+  /** The webhook's row. */
+  webhook: Row;
+  /** The live secrets, newest first. */
+  secrets: readonly string[];
+  /** In order, each with its `event`, due, step, generation and suspicions, and the columns of `toEvent`. */
+  asked: readonly Row[];
+  due: readonly Row[];
+  nextDue: unknown;
+};
+
+/**
+ * Reads a lane (`LaneStore.read`). In a damaged store the event of a delivery may be missing, and its `id` is null: such
+ * deliveries are given up, so that they do not block the others.
+ * @param read resolves with undefined when nothing may be sent
+ * @param giveUp called with the missing events
+ */
+export async function readLane(
+  read: () => LaneRows | undefined | Promise<LaneRows | undefined>,
+  giveUp: (events: readonly string[]) => Promise<unknown>,
+): Promise<LaneContents> {
+  const rows = await read();
+  if (!rows) return { settings: undefined, asked: [], due: [], nextDue: undefined };
+  const { webhook, secrets, asked, due, nextDue } = rows;
+  const missing = [...asked, ...due].filter(({ id }) => id === null);
+  if (missing.length > 0) {
+    await giveUp(missing.map(({ event }) => String(event)));
+    return readLane(read, giveUp);
+  }
+  return {
+    settings: toLaneSettings(webhook, secrets),
+    asked: asked.map((row) => toDueDelivery(row, true)),
+    due: due.map((row) => toDueDelivery(row, false)),
+    nextDue: numberOf(nextDue),
+  };
+}
+
+function toLaneSettings(row: Row, secrets: readonly string[]): LaneSettings {
   return {
     url: String(row.url),
     rate: numberOf(row.rate),
@@ -109,8 +148,7 @@ export function toLaneSettings(row: Row, secrets: readonly string[]): LaneSettin
   };
 }
 
-/** @param row with due, step, generation and suspicions, and the columns of `toEvent` */
-export function toDueDelivery(row: Row, isAsked: boolean): DueDelivery {
+function toDueDelivery(row: Row, isAsked: boolean): DueDelivery {
   return {
     event: toEvent(row),
     trace: textOf(row.trace),
@@ -175,6 +213,33 @@ export function toAttempt(row: Row): AttemptRecord {
     excerpt: textOf(row.excerpt),
     error: textOf(row.error),
   };
+}
+
+export const noWebhooks: WebhooksReading = {
+  enabled: 0,
+  paused: 0,
+  disabled: 0,
+  oldestPending: undefined,
+  oldestHeld: undefined,
+  dueSince: undefined,
+};
+
+/** @param row with enabled, paused, disabled, oldest_pending, oldest_held and due_since of some webhooks */
+export function addWebhooks(reading: WebhooksReading, row: Row): WebhooksReading {
+  return {
+    enabled: reading.enabled + Number(row.enabled),
+    paused: reading.paused + Number(row.paused),
+    disabled: reading.disabled + Number(row.disabled),
+    // Event ids are ordered by time.
+    oldestPending: first(reading.oldestPending, textOf(row.oldest_pending)),
+    oldestHeld: first(reading.oldestHeld, textOf(row.oldest_held)),
+    dueSince: first(reading.dueSince, numberOf(row.due_since)),
+  };
+}
+
+function first<T extends string | number>(one: T | undefined, other: T | undefined): T | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return one < other ? one : other;
 }
 
 function numberOf(value: unknown): number | undefined {

@@ -1,6 +1,6 @@
 import type { PlantId } from '../plants/plant.ts';
 import { firstId } from '../runtime.ts';
-import type { WebhooksContext } from './operations.ts';
+import { findWebhook, type WebhooksContext } from './operations.ts';
 import type { Delivery, DeliveryState, NewestQuery, Webhook } from './port.ts';
 
 /** Deliveries of all webhooks are ordered by event and then webhook, the last first. */
@@ -37,8 +37,23 @@ export async function listAllDeliveries(
   return own.length === 0 ? { deliveries: [], next: undefined } : pageOf(context, own, request);
 }
 
+/**
+ * A page of the deliveries of one webhook.
+ * @throws AppError 40402 when the owner has no such webhook.
+ */
+export async function listDeliveries(
+  context: WebhooksContext,
+  {
+    webhook,
+    ...request
+  }: Pick<AllDeliveriesRequest, 'owner' | 'state' | 'after' | 'limit'> & { webhook: string },
+): Promise<AllDeliveries> {
+  const own = await findWebhook(context, request.owner, webhook);
+  return pageOf(context, [own], { ...request, plant: undefined, since: undefined, until: undefined });
+}
+
 /** A page of the deliveries of some of the owner's webhooks, which are in the order of their ids. */
-export async function pageOf(
+async function pageOf(
   context: WebhooksContext,
   own: readonly Webhook[],
   request: Omit<AllDeliveriesRequest, 'webhook'>,

@@ -1,40 +1,15 @@
+import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../errors.ts';
 import type { CallerFor } from '../idempotency/port.ts';
-import { afterPause, pageOf } from './all-deliveries.ts';
+import { delivery as limits } from '../limits.ts';
+import { firstId } from '../runtime.ts';
+import { afterPause } from './all-deliveries.ts';
 import { findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
-import type { AttemptRecord, Delivery, DeliveryState, PlantEvent, Webhook } from './port.ts';
+import { type AttemptRecord, type Delivery, deliveryStates, type PlantEvent, type Webhook } from './port.ts';
+import { DateTime, parseDateTime } from './time.ts';
 
 /** The plant in the test event. */
 const TEST_PLANT: PlantEvent['plant'] = { id: 0n, name: 'Test plant', tag: 'test' };
-
-export type DeliveryList = {
-  deliveries: Delivery[];
-  /** The event before which the list continues; undefined at its end. */
-  next: string | undefined;
-};
-
-export type DeliveryListRequest = {
-  owner: number;
-  webhook: string;
-  state: DeliveryState | undefined;
-  before: string | undefined;
-  limit: number;
-};
-
-/**
- * A page of a webhook's deliveries, newest first.
- * @throws AppError 40402 when the owner has no such webhook.
- */
-export async function listDeliveries(
-  context: WebhooksContext,
-  { webhook, before, ...query }: DeliveryListRequest,
-): Promise<DeliveryList> {
-  const own = await findWebhook(context, query.owner, webhook);
-  const after = before === undefined ? undefined : { event: before, webhook };
-  const request = { ...query, after, plant: undefined, since: undefined, until: undefined };
-  const { deliveries, next } = await pageOf(context, [own], request);
-  return { deliveries, next: next?.event };
-}
 
 /**
  * A delivery with its attempts, oldest first.
@@ -47,8 +22,8 @@ export async function getDelivery(
   id: string,
   event: string,
 ): Promise<{ delivery: Delivery; attempts: AttemptRecord[] }> {
-  const delivery = await findDelivery(context, owner, id, event);
-  return { delivery, attempts: await context.deliveries.attempts(id, event) };
+  const { webhook, delivery } = await findDelivery(context, owner, id, event);
+  return { delivery: afterPause(delivery, webhook), attempts: await context.deliveries.attempts(id, event) };
 }
 
 /**
@@ -86,15 +61,58 @@ export async function redeliver(
   callerFor?: CallerFor<Delivery>,
 ): Promise<Delivery> {
   const { deliveries, runtime } = context;
-  const webhook = await findWebhook(context, owner, id);
-  const delivery = await deliveries.delivery(id, event);
-  if (delivery === undefined) throw noDelivery();
+  const { webhook, delivery } = await findDelivery(context, owner, id, event);
   const at = runtime.clock.now();
   const result = waiting(delivery, at, webhook);
   const outcome = await deliveries.redeliver({ owner, webhook: id, event, at }, callerFor?.(result));
   if (outcome === 'no webhook') throw noWebhook();
   if (outcome === 'no delivery') throw noDelivery();
   return result;
+}
+
+/** The body of `POST /webhooks/{id}/replay`. */
+export const ReplayInput = {
+  $id: 'ReplayInput',
+  type: 'object',
+  required: ['since'],
+  properties: {
+    since: DateTime,
+    state: {
+      enum: deliveryStates,
+      description:
+        `one of ${deliveryStates.join(', ')}: only deliveries in this state; ` +
+        'without it every event, even those from before the webhook was created',
+    },
+  },
+  additionalProperties: false,
+  description: 'What to resend.',
+} as const;
+export type ReplayInput = FromSchema<typeof ReplayInput>;
+
+/**
+ * Resends events from a time on. Resolves with their number once the replay is stored; it survives a kill. Each
+ * delivery is retried like a new one.
+ * @throws AppError 40402 when the owner has no such webhook, 40002 when `since` is not a time, 40902 when too many
+ * replays are unfinished.
+ */
+export async function replay(
+  context: WebhooksContext,
+  owner: number,
+  id: string,
+  { since, state }: ReplayInput,
+  callerFor?: CallerFor<number>,
+): Promise<number> {
+  const ms = parseDateTime(since);
+  if (ms === undefined) throw new AppError(40002, `The member "since" must be ${DateTime.description}.`);
+  await findWebhook(context, owner, id);
+  const { deliveries, runtime } = context;
+  // There were no events before 1970, and no ids for them.
+  const from = firstId('evt', Math.max(0, ms));
+  const request = { owner, webhook: id, from, state, at: runtime.clock.now() };
+  const count = await deliveries.countReplay(request);
+  const most = limits.replays;
+  if (await deliveries.startReplay(request, most, callerFor?.(count))) return count;
+  throw new AppError(40902, `The webhook has ${most} unfinished replays, which is the limit.`);
 }
 
 /** A delivery that is due at this time. */
@@ -113,11 +131,11 @@ async function findDelivery(
   owner: number,
   id: string,
   event: string,
-): Promise<Delivery> {
+): Promise<{ webhook: Webhook; delivery: Delivery }> {
   const webhook = await findWebhook(context, owner, id);
   const delivery = await context.deliveries.delivery(id, event);
   if (delivery === undefined) throw noDelivery();
-  return afterPause(delivery, webhook);
+  return { webhook, delivery };
 }
 
 function noDelivery(): AppError {

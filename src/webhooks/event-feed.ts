@@ -17,19 +17,17 @@ export async function listEvents({ events }: { events: EventStore }, query: Even
   );
 }
 
-/** Passes the store's hints on to followers of events, with one listener on the store for all of them. */
-export type EventHub = {
-  /** Calls `wake` when one of these users may have new events, until the returned function is called. */
-  watch(owners: readonly number[], wake: () => void): () => void;
-};
+export type EventHub = ReturnType<typeof createEventHub>;
 
-export function createEventHub(events: Pick<EventStore, 'onEvents'>): EventHub {
+/** Passes the store's hints on to followers of events, with one listener on the store for all of them. */
+export function createEventHub(events: Pick<EventStore, 'onEvents'>) {
   const hints = new EventEmitter().setMaxListeners(0);
   events.onEvents((owners) => {
     for (const owner of owners) hints.emit(String(owner));
   });
   return {
-    watch(owners, wake) {
+    /** Calls `wake` when one of these users may have new events, until the returned function is called. */
+    watch(owners: readonly number[], wake: () => void): () => void {
       for (const owner of owners) hints.on(String(owner), wake);
       return () => {
         for (const owner of owners) hints.off(String(owner), wake);

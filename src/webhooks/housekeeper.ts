@@ -11,10 +11,7 @@ export type HousekeeperParts = {
   bounds?: Partial<Record<keyof typeof chores, number>>;
 };
 
-export type Housekeeper = {
-  /** Resolves when the current slice is done. May be called twice. Close the store after it. */
-  stop(): Promise<void>;
-};
+export type Housekeeper = ReturnType<typeof startHousekeeper>;
 
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -23,7 +20,7 @@ const DAY = 24 * 60 * 60 * 1000;
  * events. Each slice is a short transaction followed by a pause, so that nobody waits for it. After a kill, the work
  * continues at the next start.
  */
-export function startHousekeeper({ store, runtime, retentionDays, ...parts }: HousekeeperParts): Housekeeper {
+export function startHousekeeper({ store, runtime, retentionDays, ...parts }: HousekeeperParts) {
   const { clock, log } = runtime;
   const bounds = { ...chores, ...parts.bounds };
   const stopping = new AbortController();
@@ -67,7 +64,8 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
     every(bounds.retentionEveryMs, 'remove expired events', expire),
   ]);
   return {
-    async stop() {
+    /** Resolves when the current slice is done. May be called twice. Close the store after it. */
+    async stop(): Promise<void> {
       stopping.abort();
       await work;
     },

@@ -1,6 +1,7 @@
 import type { Caller } from '../idempotency/port.ts';
 import type { PlantId } from '../plants/plant.ts';
 import type { Trace } from '../tracing/port.ts';
+import type { Attempt } from './sending/attempt.ts';
 
 /**
  * What webhooks need from a store, by purpose. A write for a disabled or deleted caller rejects with AppError 40101;
@@ -231,15 +232,8 @@ export type Activity = {
   waiting: number;
 };
 
-/** One attempt as stored. Its members are those of `Attempt`. */
-export type AttemptRecord = {
-  at: number;
-  durationMs: number;
-  address: string | undefined;
-  status: number | undefined;
-  excerpt: string | undefined;
-  error: string | undefined;
-};
+/** One attempt as stored. */
+export type AttemptRecord = Required<Omit<Attempt, 'retryAfter'>>;
 
 export type NewTest = {
   owner: number;

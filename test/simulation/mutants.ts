@@ -31,7 +31,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a replica that begins again under another name keeps its lanes',
     file: `${CORE}/leases.ts`,
-    from: 'if (lost.length > 0) for (const listener of listeners) listener(lost);',
+    from: 'if (lost.length > 0) listener?.lost(lost);',
     to: '',
   },
   {

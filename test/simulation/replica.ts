@@ -185,10 +185,13 @@ function watched(
       }
       return taken;
     },
-    onLeave(listener) {
-      owners.onLeave?.((webhooks) => {
-        for (const webhook of webhooks) leave(webhook);
-        listener(webhooks);
+    listen(listener) {
+      owners.listen?.({
+        ...listener,
+        leave(webhooks) {
+          for (const webhook of webhooks) leave(webhook);
+          listener.leave(webhooks);
+        },
       });
     },
     stop() {
@@ -279,7 +282,7 @@ function senderOf(
     send(request) {
       if (!isMade()) {
         onFault();
-        return random.chance(0.5) ? Promise.resolve(undefined) : Promise.reject(new Error('No thread.'));
+        return Promise.reject(new Error(random.chance(0.5) ? 'No thread.' : 'No memory.'));
       }
       const at = clock.now();
       const begin = time.now();

@@ -73,19 +73,7 @@ async function errorOf(target: Target, text: string): Promise<unknown> {
   const timer = setTimeout(resolve, limits.answerMs, late);
   try {
     const url = target.read(text);
-    socket = connect(
-      {
-        target,
-        // `read` admits no other protocol.
-        protocol: url.protocol === 'http:' ? 'http:' : 'https:',
-        hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-        port: Number(url.port || (url.protocol === 'http:' ? 80 : 443)),
-        session: undefined,
-        onTry() {},
-        onSession() {},
-      },
-      (...[error]) => resolve(error ?? undefined),
-    );
+    socket = connect({ target, url }, (...[error]) => resolve(error ?? undefined));
     return await promise;
   } catch (error) {
     return error;

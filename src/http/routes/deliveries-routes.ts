@@ -1,8 +1,14 @@
 import { AppError } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
 import { Id } from '../../plants/plant.ts';
-import { type DeliveryPosition, listAllDeliveries } from '../../webhooks/all-deliveries.ts';
-import { getDelivery, listDeliveries, redeliver, testWebhook } from '../../webhooks/delivery-operations.ts';
+import { type DeliveryPosition, listAllDeliveries, listDeliveries } from '../../webhooks/all-deliveries.ts';
+import {
+  getDelivery,
+  ReplayInput,
+  redeliver,
+  replay,
+  testWebhook,
+} from '../../webhooks/delivery-operations.ts';
 import {
   DeliveryView,
   DeliveryWithHistory,
@@ -10,7 +16,6 @@ import {
   deliveryWithHistoryJson,
 } from '../../webhooks/delivery-view.ts';
 import { type Delivery, deliveryStates } from '../../webhooks/port.ts';
-import { ReplayInput, replay } from '../../webhooks/replay.ts';
 import { DateTime, parseDateTime } from '../../webhooks/time.ts';
 import { noCursor } from '../request/cursor.ts';
 import { answerOnce } from '../request/idempotency.ts';
@@ -189,10 +194,10 @@ function listRoutes({ webhooks, basePath, cursors, route }: RouteContext): void 
     const owner = principal.user.id;
     // Each state is a list of its own.
     const origin = { list: `deliveries ${id} ${state ?? ''}`, user: owner };
-    const before = cursor === undefined ? undefined : cursors.open(cursor, origin);
-    const { deliveries, next } = await listDeliveries(webhooks, { owner, webhook: id, state, before, limit });
-    if (next !== undefined) {
-      const rest = `cursor=${cursors.seal(next, origin)}${state === undefined ? '' : `&state=${state}`}`;
+    const after = cursor === undefined ? undefined : { event: cursors.open(cursor, origin), webhook: id };
+    const { deliveries, next } = await listDeliveries(webhooks, { owner, webhook: id, state, after, limit });
+    if (next) {
+      const rest = `cursor=${cursors.seal(next.event, origin)}${state === undefined ? '' : `&state=${state}`}`;
       reply.header('link', `<${basePath}/webhooks/${id}/deliveries?limit=${limit}&${rest}>; rel="next"`);
     }
     return `[${deliveries.map(deliveryJson).join()}]`;

@@ -13,7 +13,6 @@ import { shareReads } from './access/shares.ts';
 import { tokenReads } from './access/tokens.ts';
 import { userReads } from './access/users.ts';
 import { accessEpoch, type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
-import { activityReads } from './deliveries/activity.ts';
 import { choreReads } from './deliveries/chores.ts';
 import { deliveryReads } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
@@ -33,7 +32,7 @@ import { idempotencyReads } from './plants/idempotency.ts';
 import { plantReads } from './plants/plants.ts';
 import { createVersions, type Versions, versionReads } from './plants/versions.ts';
 
-type SqliteOptions = WriterRules & {
+export type SqliteOptions = WriterRules & {
   path: string;
   /** `thread` for a server; `inline` for a program that writes little and exits. */
   writer: 'thread' | 'inline';
@@ -213,10 +212,9 @@ function webhookStore({ db, snapshot, submit }: Parts, { health }: DeliveryReads
   };
 }
 
-function deliveryStore({ db, snapshot, visible, submit }: Parts, deliveries: DeliveryReads): DeliveryStore {
+function deliveryStore({ submit }: Parts, deliveries: DeliveryReads): DeliveryStore {
   return {
     ...deliveries,
-    ...activityReads(db, snapshot, visible),
     createTest: (test, caller) => submit(caller, COMMAND_BYTES, 'createTest', test),
     redeliver: (request, caller) => submit(caller, COMMAND_BYTES, 'redeliver', request),
     startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),

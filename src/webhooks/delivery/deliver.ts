@@ -1,10 +1,8 @@
 import { delivery as limits } from '../../limits.ts';
-import type { LaneCounts } from '../../observability/port.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { Attempt } from '../sending/attempt.ts';
-import type { Sendable } from '../sending/request.ts';
+import type { Sender } from '../sending/sender.ts';
 import { createDispatch, type Dispatch, type Effect, type TakenLane } from './dispatch.ts';
-import type { LaneStore, Outcome } from './port.ts';
+import type { LaneStore, Outcome, Work } from './port.ts';
 import { createReports, type DeliveryMeasures } from './reports.ts';
 import type { InFlight } from './requests.ts';
 import type { Rules } from './rules.ts';
@@ -16,12 +14,8 @@ export type LaneOwners = {
   take(webhooks: readonly string[]): Promise<readonly TakenLane[]>;
   /** @param isUsed false for lanes that have nothing to do and have sent nothing for a while */
   giveBack(webhooks: readonly string[], isUsed: boolean): Promise<void>;
-  /** Calls back with lanes that this process no longer owns. */
-  onLost(listener: (webhooks: readonly string[]) => void): void;
-  /** Calls back with lanes for others: they are given back as soon as none of their requests is in flight. */
-  onLeave?(listener: (webhooks: readonly string[]) => void): void;
-  /** Calls back when another process has gone: the next search finds its lanes. */
-  onGone?(listener: () => void): void;
+  /** Absent when there are no other processes. There is one listener. */
+  listen?(listener: OwnerListener): void;
   /** Whether deliveries of this lane may be sent now: its lease may be about to end. */
   mayServe(webhook: string): boolean;
   /** Takes no more lanes and leaves them to others. */
@@ -30,15 +24,19 @@ export type LaneOwners = {
   stop(): Promise<void>;
 };
 
+export type OwnerListener = {
+  /** This process no longer owns these lanes. */
+  lost(webhooks: readonly string[]): void;
+  /** These lanes are for others: they are given back as soon as none of their requests is in flight. */
+  leave(webhooks: readonly string[]): void;
+  /** Another process has gone: the next search finds its lanes. */
+  gone(): void;
+};
+
 export type DeliverOptions = Pick<Rules, 'schedule' | 'disableAfterMs' | 'concurrency'> & {
   store: LaneStore;
   owners: LaneOwners;
-  sender: {
-    /** Undefined if no request was made. Rejects when the machine lacks the resources to send. */
-    send(request: Sendable): Promise<Attempt | undefined>;
-    /** Ends the requests in flight. */
-    stop(): Promise<void>;
-  };
+  sender: Sender;
   /** `clock`: the one that due times refer to. It never goes back. */
   runtime: Pick<Runtime, 'clock' | 'random' | 'log'>;
   timers?: Timers | undefined;
@@ -47,14 +45,10 @@ export type DeliverOptions = Pick<Rules, 'schedule' | 'disableAfterMs' | 'concur
   bounds?: Partial<Rules>;
 };
 
-export type Runner = {
-  counts(): LaneCounts;
-  /** Starts nothing more, waits up to `drainMs` for requests in flight, then ends them, and records the outcomes. */
-  stop(): Promise<void>;
-};
+export type Runner = ReturnType<typeof deliver>;
 
 /** Sends what is due in the lanes that this process owns: carries out the decisions of the rules (`dispatch.ts`). */
-export function deliver({ store, owners, sender, runtime, measures, ...options }: DeliverOptions): Runner {
+export function deliver({ store, owners, sender, runtime, measures, ...options }: DeliverOptions) {
   const { clock, log } = runtime;
   const { schedule, disableAfterMs, concurrency, timers = systemTimers, bounds } = options;
   const random = () => runtime.random(4).readUInt32BE() / 2 ** 32;
@@ -69,7 +63,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
   let hasFailed = false;
   /** Whether requests in flight are being ended. */
   let isCutting = false;
-  let idle: { resolve(): void } | undefined;
+  let onIdle = () => {};
 
   /** Acts on the result of each call; calls in one turn of the event loop are combined. */
   function tell(event: (dispatch: Dispatch, now: number) => void): void {
@@ -95,7 +89,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
     }
     const wakeAt = dispatch.wakeAt();
     if (wakeAt !== undefined) cancelTimer = timers.later(turn, Math.max(0, wakeAt - clock.now()));
-    if (dispatch.isIdle()) idle?.resolve();
+    if (dispatch.isIdle()) onIdle();
   }
 
   async function take(webhooks: readonly string[]): Promise<void> {
@@ -110,34 +104,26 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
         refused.delete(lane.webhook);
         dispatch.taken(lane, now);
       }
-      for (const webhook of refused) dispatch.lost(webhook);
+      dispatch.lost(refused);
     });
   }
 
   function giveBack(webhooks: readonly string[], isUsed: boolean): void {
     if (webhooks.length === 0) return;
-    owners.giveBack(webhooks, isUsed).catch((error: unknown) => failed('give lanes back', error));
+    void tried('give lanes back', owners.giveBack(webhooks, isUsed));
   }
 
   async function read({ fence, request }: Extract<Effect, { do: 'read' }>): Promise<void> {
-    const found = await store.read(request).catch((error: unknown) => {
-      failed('read a lane', error);
-      return undefined;
-    });
+    const found = await tried('read a lane', store.read(request));
     tell((dispatch, now) => dispatch.hasRead(request.webhook, fence, found, now));
   }
 
   async function suspect(request: InFlight): Promise<void> {
     const { webhook, delivery } = request;
     const { event, generation, suspicions } = delivery;
-    const isWritten = await store.suspect(webhook, event.id, generation, suspicions + 1).then(
-      () => true,
-      (error: unknown) => {
-        failed('note a delivery', error);
-        return false;
-      },
-    );
-    tell((dispatch, now) => dispatch.suspected(request, isWritten, now));
+    const noting = store.suspect(webhook, event.id, generation, suspicions + 1).then(() => true);
+    const isWritten = await tried('note a delivery', noting);
+    tell((dispatch, now) => dispatch.suspected(request, isWritten ?? false, now));
   }
 
   async function send(request: InFlight): Promise<void> {
@@ -158,41 +144,39 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
   }
 
   async function record(outcomes: readonly Outcome[]): Promise<void> {
-    const results = await store.record(outcomes).catch((error: unknown) => {
-      failed('record outcomes', error);
-      return undefined;
-    });
+    const results = await tried('record outcomes', store.record(outcomes));
     if (results) report(outcomes, results);
     tell((dispatch, now) => dispatch.recorded(results, now));
   }
 
-  /** Logs only the first failure as a warning: the retries fail for the same reason. */
-  function failed(what: string, error: unknown): void {
-    log[hasFailed ? 'debug' : 'warn']({ err: error }, `could not ${what}`);
-    hasFailed = true;
+  /** Undefined after a failure. Logs only the first as a warning: the retries fail for the same reason. */
+  function tried<T>(what: string, call: Promise<T>): Promise<T | undefined> {
+    return call.catch((error: unknown) => {
+      log[hasFailed ? 'debug' : 'warn']({ err: error }, `could not ${what}`);
+      hasFailed = true;
+      return undefined;
+    });
   }
 
   async function search(): Promise<void> {
     while (!stopped.signal.aborted) {
-      const begin = timers.elapsed();
-      let tookMs = 0;
-      try {
-        for (let after: string | undefined; ; ) {
-          const work = await store.findWork(after, rules.searchedTogether);
-          tell((dispatch, now) => dispatch.found(work, now));
-          after = work.at(-1)?.webhook;
-          if (work.length < rules.searchedTogether || stopped.signal.aborted) break;
-        }
-        hasFailed = false;
-        tookMs = timers.elapsed() - begin;
-      } catch (error) {
-        // A failed search found nothing, however long it took: repeat it soon.
-        failed('search for work', error);
-      }
+      // A failed search found nothing, however long it took: repeat it soon.
+      const tookMs = (await tried('search for work', searchOnce())) ?? 0;
       // A store that stalled once must not delay the next search for minutes.
       const wait = Math.min(9 * tookMs, LONGEST_SEARCHES * rules.searchMs);
       await pauseSearching(Math.max(rules.searchMs, wait));
     }
+  }
+
+  /** Returns how long it took, in milliseconds. */
+  async function searchOnce(): Promise<number> {
+    const begin = timers.elapsed();
+    for await (const work of workIn(store, rules.searchedTogether)) {
+      tell((dispatch, now) => dispatch.found(work, now));
+      if (stopped.signal.aborted) break;
+    }
+    hasFailed = false;
+    return timers.elapsed() - begin;
   }
 
   async function pauseSearching(ms: number): Promise<void> {
@@ -214,7 +198,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
     stopped.abort();
     searchNow();
     const { promise, resolve } = Promise.withResolvers<void>();
-    idle = { resolve };
+    onIdle = resolve;
     tell((dispatch) => dispatch.drain());
     await within(rules.drainMs, promise);
     isCutting = true;
@@ -235,24 +219,32 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
 
   store.onWork((work) => tell((dispatch, now) => dispatch.work(work, now)));
   store.onChange((webhook) => tell((dispatch) => dispatch.changed(webhook)));
-  owners.onLost((webhooks) =>
-    tell((dispatch) => {
-      for (const webhook of webhooks) dispatch.lost(webhook);
-    }),
-  );
-  owners.onLeave?.((webhooks) =>
-    tell((dispatch) => {
-      for (const webhook of webhooks) dispatch.leave(webhook);
-    }),
-  );
-  owners.onGone?.(() => searchNow());
+  owners.listen?.({
+    lost: (webhooks) => tell((dispatch) => dispatch.lost(webhooks)),
+    leave: (webhooks) => tell((dispatch) => dispatch.leave(webhooks)),
+    gone: () => searchNow(),
+  });
   const searching = search();
   const lingering = giveBackIdle();
   let stopping: Promise<void> | undefined;
   return {
     counts: () => dispatch.counts(clock.now()),
+    /** Starts nothing more, waits up to `drainMs` for requests in flight, then ends them, and records the outcomes. */
     stop: () => (stopping ??= finish()),
   };
+}
+
+/** The lanes that have work, a part at a time. */
+export async function* workIn(
+  { findWork }: Pick<LaneStore, 'findWork'>,
+  together: number,
+): AsyncGenerator<Work[]> {
+  for (let after: string | undefined; ; ) {
+    const work = await findWork(after, together);
+    yield work;
+    after = work.at(-1)?.webhook;
+    if (work.length < together) return;
+  }
 }
 
 function lanesOf(effects: readonly Effect[], what: 'take' | 'handOver'): string[] {

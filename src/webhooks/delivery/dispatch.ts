@@ -1,53 +1,16 @@
 import type { LaneCounts } from '../../observability/port.ts';
-import type { Attempt } from '../sending/attempt.ts';
 import { isAsNew, isBusy, type Lane, newLane, nextOf } from './lane.ts';
 import { beginReading, expectManual, expectMore, forget, readsAt, rereadAt, takeIn } from './lane-reads.ts';
 import { createLedger } from './ledger.ts';
 import type { LaneFence } from './ownership.ts';
-import type { LaneContents, LaneRequest, Outcome, Recorded, Work } from './port.ts';
+import type { LaneContents, LaneRequest, Outcome, Work } from './port.ts';
 import { createRequests, type InFlight, type RequestEffect } from './requests.ts';
 import type { Rules } from './rules.ts';
 import { createSlots } from './slots.ts';
 import { isProbed } from './trouble.ts';
 import { createWakes } from './wakes.ts';
 
-/**
- * Decides which deliveries are sent, and when: the rules over all lanes of a process, without I/O. Callers report
- * events with their time; `advance` returns what to do. The same calls always lead to the same effects.
- */
-export type Dispatch = {
-  /** Lanes have work. Lanes that are not owned are requested (`take`). */
-  work(work: readonly Work[], now: number): void;
-  /** A search found lanes with work: their hint may have been lost, or this process may already know the work. */
-  found(work: readonly Work[], now: number): void;
-  /** This process owns a lane from now on. */
-  taken(lane: TakenLane, now: number): void;
-  /** A lane was refused, or another process owns it. Its requests in flight are not recorded. */
-  lost(webhook: string): void;
-  /** A webhook was deleted, disabled, enabled, or has a new target. */
-  changed(webhook: string): void;
-  /** Hand a lane over: start nothing more, and give it back when everything started is recorded. */
-  leave(webhook: string): void;
-  /** A `read` ended; undefined when the store failed. */
-  hasRead(webhook: string, fence: number, found: LaneContents | undefined, now: number): void;
-  /** A `suspect` was stored; false when the store failed. */
-  suspected(request: InFlight, isWritten: boolean, now: number): void;
-  /** A `send` ended; undefined if no request was made. */
-  ended(request: InFlight, attempt: Attempt | undefined, now: number): void;
-  /** A `record` ended; undefined when the store failed. */
-  recorded(results: readonly Recorded[] | undefined, now: number): void;
-  /** Hands all lanes over, as `leave` does, and takes no more. */
-  drain(): void;
-  /** What to do now. */
-  advance(now: number): Effect[];
-  /** When `advance` next has something to do without a new event. */
-  wakeAt(): number | undefined;
-  /** Whether nothing is being sent or recorded. */
-  isIdle(): boolean;
-  /** Gives up lanes that have nothing to do before this time, and returns them. */
-  release(until: number, now: number): string[];
-  counts(now: number): LaneCounts;
-};
+export type Dispatch = ReturnType<typeof createDispatch>;
 
 export type TakenLane = Pick<Lane, 'webhook' | 'fence' | 'isInherited'> & {
   /** Whether the previous process may have been killed by what it sent. */
@@ -62,7 +25,11 @@ export type Effect =
   | RequestEffect
   | { do: 'record'; outcomes: readonly Outcome[] };
 
-export function createDispatch(rules: Rules): Dispatch {
+/**
+ * Decides which deliveries are sent, and when: the rules over all lanes of a process, without I/O. Callers report
+ * events with their time; `advance` returns what to do. The same calls always lead to the same effects.
+ */
+export function createDispatch(rules: Rules) {
   const lanes = new Map<string, Lane>();
   /** Lanes that are not owned, and when their first delivery is due. */
   const wanted = createWakes<string>();
@@ -144,11 +111,18 @@ export function createDispatch(rules: Rules): Dispatch {
     wake(lane);
   }
 
-  return {
-    work: (work, now) => hear(work, now, false),
-    found: (work, now) => hear(work, now, true),
+  function leave(webhooks: Iterable<string>): void {
+    for (const webhook of webhooks) change(webhook, true);
+  }
 
-    taken({ webhook, fence, isInherited, isSuspect }, now) {
+  return {
+    /** Lanes have work. Lanes that are not owned are requested (`take`). */
+    work: (work: readonly Work[], now: number) => hear(work, now, false),
+    /** A search found lanes with work: their hint may have been lost, or this process may already know the work. */
+    found: (work: readonly Work[], now: number) => hear(work, now, true),
+
+    /** This process owns a lane from now on. */
+    taken({ webhook, fence, isInherited, isSuspect }: TakenLane, now: number): void {
       asking.delete(webhook);
       wanted.clear(webhook);
       const known = lanes.get(webhook);
@@ -156,22 +130,28 @@ export function createDispatch(rules: Rules): Dispatch {
       if (known) drop(known);
       // Includes the manual one.
       const careful = isSuspect ? rules.concurrency + 1 : 0;
-      const lane = newLane(webhook, { fence, isInherited, careful, takenAt: now });
+      const lane = newLane({ webhook, fence, isInherited, careful, takenAt: now });
       lane.isLeaving = isDraining;
       lanes.set(webhook, lane);
       wake(lane);
     },
 
-    lost(webhook) {
-      asking.delete(webhook);
-      const lane = lanes.get(webhook);
-      if (lane) drop(lane);
+    /** These lanes were refused, or another process owns them. Their requests in flight are not recorded. */
+    lost(webhooks: Iterable<string>): void {
+      for (const webhook of webhooks) {
+        asking.delete(webhook);
+        const lane = lanes.get(webhook);
+        if (lane) drop(lane);
+      }
     },
 
-    changed: (webhook) => change(webhook, false),
-    leave: (webhook) => change(webhook, true),
+    /** A webhook was deleted, disabled, enabled, or has a new target. */
+    changed: (webhook: string) => change(webhook, false),
+    /** Hand these lanes over: start nothing more, and give each back when everything started is recorded. */
+    leave,
 
-    hasRead(webhook, fence, found, now) {
+    /** A `read` ended; undefined when the store failed. */
+    hasRead(webhook: string, fence: number, found: LaneContents | undefined, now: number): void {
       slots.freeRead();
       const lane = ownLane({ webhook, fence });
       const reading = lane?.reading;
@@ -182,7 +162,8 @@ export function createDispatch(rules: Rules): Dispatch {
       wake(lane);
     },
 
-    suspected(request, isWritten, now) {
+    /** A `suspect` was stored; false when the store failed. */
+    suspected(request: InFlight, isWritten: boolean, now: number): void {
       if (!isWritten) ledger.failed(now);
       requests.suspected(request, isWritten, now);
     },
@@ -190,12 +171,14 @@ export function createDispatch(rules: Rules): Dispatch {
     ended: requests.ended,
     recorded: requests.recorded,
 
-    drain() {
+    /** Hands all lanes over, as `leave` does, and takes no more. */
+    drain(): void {
       isDraining = true;
-      for (const webhook of lanes.keys()) change(webhook, true);
+      leave(lanes.keys());
     },
 
-    advance(now) {
+    /** What to do now. */
+    advance(now: number): Effect[] {
       const effects: Effect[] = requests.sendWritten(now);
       if (!isDraining) {
         for (const webhook of wanted.due(now)) {
@@ -215,15 +198,18 @@ export function createDispatch(rules: Rules): Dispatch {
       return effects;
     },
 
-    wakeAt() {
+    /** When `advance` next has something to do without a new event. */
+    wakeAt(): number | undefined {
       const times = isDraining ? [] : [wanted.next(), wakes.next()];
       const known = [...times, ledger.wakeAt()].filter((at) => at !== undefined);
       return known.length > 0 ? Math.min(...known) : undefined;
     },
 
+    /** Whether nothing is being sent or recorded. */
     isIdle: () => slots.taken() === 0 && ledger.isEmpty(),
 
-    release(until, now) {
+    /** Gives up lanes that have nothing to do before this time, and returns them. */
+    release(until: number, now: number): string[] {
       const idle = [...lanes.values()].filter(
         (lane) => lane.moreAt >= until && isAsNew(lane, rules.troubledMs, now),
       );
@@ -234,7 +220,7 @@ export function createDispatch(rules: Rules): Dispatch {
       return idle.map(({ webhook }) => webhook);
     },
 
-    counts(now) {
+    counts(now: number): LaneCounts {
       // Excludes lanes without due work and deleted webhooks, which delay nothing.
       const troubled = [...lanes.values()].filter(
         ({ inFlight, trouble }) => inFlight > 0 || now - trouble.lastAt < rules.troubledMs,

@@ -1,5 +1,4 @@
-import { newBucket } from './bucket.ts';
-import { keyOf, type Lane, type ReadInProgress } from './lane.ts';
+import { keyOf, type Lane, newBucket, type ReadInProgress } from './lane.ts';
 import type { DueDelivery, LaneContents, LaneRequest, LaneSettings } from './port.ts';
 import type { Rules } from './rules.ts';
 import { isProbed, noTrouble } from './trouble.ts';

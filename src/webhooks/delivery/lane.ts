@@ -1,4 +1,3 @@
-import { admitsAt, type Bucket, isFull } from './bucket.ts';
 import type { DueDelivery, LaneSettings, LaneState, Position } from './port.ts';
 import type { Rules } from './rules.ts';
 import { isProbed, noTrouble, type Trouble } from './trouble.ts';
@@ -73,13 +72,9 @@ export type ReadInProgress = {
   recorded: Set<string>;
 };
 
-export function newLane(
-  webhook: string,
-  { fence, isInherited, careful, takenAt }: Pick<Lane, 'fence' | 'isInherited' | 'careful' | 'takenAt'>,
-): Lane {
+export function newLane(of: Pick<Lane, 'webhook' | 'fence' | 'isInherited' | 'careful' | 'takenAt'>): Lane {
   return {
-    webhook,
-    fence,
+    ...of,
     settings: undefined,
     state: undefined,
     isLeaving: false,
@@ -95,14 +90,11 @@ export function newLane(
     inFlight: 0,
     reserved: undefined,
     alone: undefined,
-    isSuspect: careful > 0,
-    careful,
-    takenAt,
+    isSuspect: of.careful > 0,
     noted: new Map(),
     changes: 0,
     trouble: noTrouble(),
     bucket: undefined,
-    isInherited,
   };
 }
 
@@ -198,4 +190,31 @@ export function isAsNew(lane: Lane, troubledMs: number, now: number): boolean {
     (lane.trouble.failures === 0 || now - lane.trouble.lastAt >= troubledMs) &&
     (lane.bucket === undefined || isFull(lane.bucket, now))
   );
+}
+
+/** A token bucket: each request takes a token, and tokens are refilled at the webhook's rate. */
+type Bucket = { readonly rate: number; readonly most: number; tokens: number; filledAt: number };
+
+/** @param tokens how many tokens it starts with */
+export function newBucket(rate: number, tokens: number, { rateBurst }: Rules, now: number): Bucket {
+  const most = Math.max(1, Math.floor(rate * rateBurst));
+  return { rate, most, tokens: Math.min(most, tokens), filledAt: now };
+}
+
+/** When a token is available. */
+function admitsAt(bucket: Bucket, now: number): number {
+  fill(bucket, now);
+  return bucket.tokens >= 1 ? now : now + Math.ceil(((1 - bucket.tokens) * 1000) / bucket.rate);
+}
+
+function isFull(bucket: Bucket, now: number): boolean {
+  fill(bucket, now);
+  return bucket.tokens >= bucket.most;
+}
+
+function fill(bucket: Bucket, now: number): void {
+  // A clock that was set back must not stop the flow.
+  const passed = Math.max(0, now - bucket.filledAt);
+  bucket.tokens = Math.min(bucket.most, bucket.tokens + (passed / 1000) * bucket.rate);
+  bucket.filledAt = now;
 }

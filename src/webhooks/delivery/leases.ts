@@ -1,6 +1,6 @@
 import { lanes as limits } from '../../limits.ts';
 import type { Log } from '../../runtime.ts';
-import type { LaneOwners } from './deliver.ts';
+import type { OwnerListener } from './deliver.ts';
 import type { TakenLane } from './dispatch.ts';
 import { createOwnership, type LaneFence } from './ownership.ts';
 import { pause, systemTimers, type Timers } from './timers.ts';
@@ -25,13 +25,7 @@ export type LaneOfStore = Pick<TakenLane, 'webhook' | 'fence' | 'isInherited'> &
 };
 
 /** The leases of this replica. */
-export type LaneLeases = LaneOwners & {
-  /** The id of this replica in the rows; a new one after each lease that ended. */
-  replica(): string;
-  isFor(webhook: string): boolean;
-  /** The store found that others own these lanes. */
-  lost(lanes: readonly LaneFence[]): void;
-};
+export type LaneLeases = Awaited<ReturnType<typeof startLeases>>;
 
 export type LeaseParts = {
   store: LeaseStore;
@@ -44,12 +38,10 @@ export type LeaseParts = {
 };
 
 /** Resolves with the first lease of this replica: without the store nothing can be sent. */
-export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
+export async function startLeases(parts: LeaseParts) {
   const { store, name, log, onHandOver, timers = systemTimers } = parts;
   const ownership = createOwnership(limits);
-  const listeners: ((webhooks: readonly string[]) => void)[] = [];
-  const leaveListeners: ((webhooks: readonly string[]) => void)[] = [];
-  const goneListeners: (() => void)[] = [];
+  let listener: OwnerListener | undefined;
   const stopped = new AbortController();
   let lives = 0;
   let replica = '';
@@ -65,7 +57,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
     replica = `${name}-${++lives}`;
     isBegun = false;
     const lost = ownership.begin(replica).map(({ webhook }) => webhook);
-    if (lost.length > 0) for (const listener of listeners) listener(lost);
+    if (lost.length > 0) listener?.lost(lost);
   }
 
   async function renew(): Promise<void> {
@@ -85,8 +77,8 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
 
   async function look(): Promise<void> {
     const { leaving, isAnyGone } = ownership.see(await store.members(), timers.elapsed());
-    if (leaving.length > 0) for (const listener of leaveListeners) listener(leaving);
-    if (isAnyGone) for (const listener of goneListeners) listener();
+    if (leaving.length > 0) listener?.leave(leaving);
+    if (isAnyGone) listener?.gone();
   }
 
   async function beat(): Promise<void> {
@@ -152,7 +144,7 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
   watch();
   let stopping: Promise<void> | undefined;
   return {
-    async take(webhooks) {
+    async take(webhooks: readonly string[]): Promise<TakenLane[]> {
       const life = replica;
       const wanted = ownership.wants(webhooks, timers.elapsed());
       if (wanted.length === 0) return [];
@@ -166,18 +158,20 @@ export async function startLeases(parts: LeaseParts): Promise<LaneLeases> {
         isSuspect: leftBy !== undefined && !leftBy.startsWith(`${name}-`),
       }));
     },
-    giveBack: (webhooks, isUsed) => giveBack(ownership.drop(webhooks), isUsed),
-    onLost: (listener) => void listeners.push(listener),
-    onLeave: (listener) => void leaveListeners.push(listener),
-    onGone: (listener) => void goneListeners.push(listener),
+    giveBack: (webhooks: readonly string[], isUsed: boolean) => giveBack(ownership.drop(webhooks), isUsed),
+    listen(to: OwnerListener): void {
+      listener = to;
+    },
+    /** The id of this replica in the rows; a new one after each lease that ended. */
     replica: () => replica,
-    mayServe: (webhook) => ownership.mayServe(webhook, timers.elapsed()),
+    mayServe: (webhook: string) => ownership.mayServe(webhook, timers.elapsed()),
     isFor: ownership.isFor,
-    lost(lanes) {
+    /** The store found that others own these lanes. */
+    lost(lanes: readonly LaneFence[]): void {
       const own = new Map(ownership.owned().map(({ webhook, fence }) => [webhook, fence]));
       ownership.drop(lanes.flatMap(({ webhook, fence }) => (own.get(webhook) === fence ? [webhook] : [])));
     },
-    async drain() {
+    async drain(): Promise<void> {
       dispatches = false;
       await renew().catch((error: unknown) => log.debug({ err: error }, 'could not say that it stops'));
     },

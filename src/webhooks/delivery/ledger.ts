@@ -1,23 +1,10 @@
 import type { Outcome } from './port.ts';
 import type { Rules } from './rules.ts';
 
-/** Outcomes waiting to be stored: one batch at a time, retried when the store failed. */
-export type Ledger = {
-  add(outcome: Outcome): void;
-  /** What to record now. The caller must call `recorded` for it. */
-  next(now: number): readonly Outcome[] | undefined;
-  /** Ends the batch in progress and returns it; empty when the store failed, since it is retried. */
-  recorded(isDone: boolean, now: number): readonly Outcome[];
-  /** The store failed: wait before the next call. */
-  failed(now: number): void;
-  retryAt(): number;
-  /** When to record next; undefined without outcomes. */
-  wakeAt(): number | undefined;
-  isFull(): boolean;
-  isEmpty(): boolean;
-};
+export type Ledger = ReturnType<typeof createLedger>;
 
-export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules): Ledger {
+/** Outcomes waiting to be stored: one batch at a time, retried when the store failed. */
+export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules) {
   const { first, most } = storeRetryMs;
   let waiting: Outcome[] = [];
   let underWay: Outcome[] = [];
@@ -26,6 +13,7 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
 
   const nextAt = () => Math.max(retry.at, begunAt + recordEveryMs);
 
+  /** The store failed: wait before the next call. */
   function failed(now: number): void {
     // Concurrent calls count as one.
     if (now < retry.at) return;
@@ -34,15 +22,17 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
   }
 
   return {
-    add: (outcome) => void waiting.push(outcome),
-    next(now) {
+    add: (outcome: Outcome) => void waiting.push(outcome),
+    /** What to record now. The caller must call `recorded` for it. */
+    next(now: number): readonly Outcome[] | undefined {
       if (underWay.length > 0 || waiting.length === 0 || now < nextAt()) return undefined;
       begunAt = now;
       underWay = waiting;
       waiting = [];
       return underWay;
     },
-    recorded(isDone, now) {
+    /** Ends the batch in progress and returns it; empty when the store failed, since it is retried. */
+    recorded(isDone: boolean, now: number): readonly Outcome[] {
       const done = isDone ? underWay : [];
       if (isDone) retry = { ms: 0, at: Number.NEGATIVE_INFINITY };
       else {
@@ -54,6 +44,7 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
     },
     failed,
     retryAt: () => retry.at,
+    /** When to record next; undefined without outcomes. */
     wakeAt: () => (underWay.length > 0 || waiting.length === 0 ? undefined : nextAt()),
     isFull: () => waiting.length + underWay.length >= unrecorded,
     isEmpty: () => waiting.length + underWay.length === 0,

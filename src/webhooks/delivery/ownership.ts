@@ -1,38 +1,6 @@
 import type { lanes as limits } from '../../limits.ts';
 import type { Bounds } from './rules.ts';
 
-/**
- * Which lanes this replica takes, keeps and hands over, without I/O: callers report events with the time of the
- * monotonic clock. Each lane has a favourite among the dispatching replicas, the same for all that see the same
- * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes its
- * favourites, and lanes without an owner for a while, since replicas may briefly see different members. An owner keeps
- * a lane until its lease ends or another is its favourite. An orphan stays a while longer: its favourite may ignore it
- * again.
- */
-export type Ownership = {
-  /** Which of these lanes, apparently without an owner, this replica may try to take now. */
-  wants(webhooks: readonly string[], now: number): string[];
-  taken(webhook: string, fence: number, now: number): void;
-  /** Lanes that are given back or owned by another. Returns those that this replica owned, with their fences. */
-  drop(webhooks: readonly string[]): LaneFence[];
-  owned(): LaneFence[];
-  /** Whether deliveries of this lane may be sent now: this replica owns it, and the lease has not ended. */
-  mayServe(webhook: string, now: number): boolean;
-  /** Whether this replica is responsible for the lane. */
-  isFor(webhook: string): boolean;
-  /** The lease was renewed by a request sent at this time. */
-  renewed(sentAt: number): void;
-  /** These replicas dispatch now. Returns the consequences for this one, at each call until it has given lanes back. */
-  see(members: readonly string[], now: number): Seen;
-  /** When the lease ends for this replica: before it ends for all others. */
-  endsAt(): number;
-  /** The lease may have ended: this replica starts again under a new name, without lanes. Returns those it lost. */
-  begin(replica: string): LaneFence[];
-};
-
-/** `leaving`: own lanes to hand over. `isAnyGone`: another replica has gone, whose lanes may now be taken. */
-export type Seen = { leaving: string[]; isAnyGone: boolean };
-
 /** A lane as one of its owners took it. */
 export type LaneFence = { webhook: string; fence: number };
 
@@ -42,7 +10,15 @@ const ORPHANS_SEEN = 3;
 type Unowned = { since: number; seenAt: number };
 type Owned = { fence: number; keptUntil: number };
 
-export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<typeof limits>): Ownership {
+/**
+ * Which lanes this replica takes, keeps and hands over, without I/O: callers report events with the time of the
+ * monotonic clock. Each lane has a favourite among the dispatching replicas, the same for all that see the same
+ * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes its
+ * favourites, and lanes without an owner for a while, since replicas may briefly see different members. An owner keeps
+ * a lane until its lease ends or another is its favourite. An orphan stays a while longer: its favourite may ignore it
+ * again.
+ */
+export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<typeof limits>) {
   let self = '';
   let members: readonly string[] = [];
   let leaseEndsAt = Number.NEGATIVE_INFINITY;
@@ -67,12 +43,14 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
   }
 
   return {
-    wants: (webhooks, now) =>
+    /** Which of these lanes, apparently without an owner, this replica may try to take now. */
+    wants: (webhooks: readonly string[], now: number) =>
       now < leaseEndsAt ? webhooks.filter((webhook) => isFavourite(webhook) || isOrphan(webhook, now)) : [],
-    taken(webhook, fence, now) {
+    taken(webhook: string, fence: number, now: number): void {
       lanes.set(webhook, { fence, keptUntil: orphans.delete(webhook) ? now + keptMs : now });
     },
-    drop(webhooks) {
+    /** Lanes that are given back or owned by another. Returns those that this replica owned, with their fences. */
+    drop(webhooks: readonly string[]): LaneFence[] {
       const dropped = webhooks.flatMap((webhook) => {
         const lane = lanes.get(webhook);
         return lane ? [{ webhook, fence: lane.fence }] : [];
@@ -81,12 +59,19 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
       return dropped;
     },
     owned: () => fencesOf(lanes),
-    mayServe: (webhook, now) => now < leaseEndsAt && lanes.has(webhook),
-    isFor: (webhook) => lanes.has(webhook) || isFavourite(webhook),
-    renewed(sentAt) {
+    /** Whether deliveries of this lane may be sent now: this replica owns it, and the lease has not ended. */
+    mayServe: (webhook: string, now: number) => now < leaseEndsAt && lanes.has(webhook),
+    /** Whether this replica is responsible for the lane. */
+    isFor: (webhook: string) => lanes.has(webhook) || isFavourite(webhook),
+    /** The lease was renewed by a request sent at this time. */
+    renewed(sentAt: number): void {
       leaseEndsAt = sentAt + leaseMs - marginMs;
     },
-    see(seen, now) {
+    /**
+     * These replicas dispatch now. Returns the consequences for this one, at each call until it has given lanes back:
+     * its lanes to hand over, and whether another replica has gone, whose lanes may now be taken.
+     */
+    see(seen: readonly string[], now: number): { leaving: string[]; isAnyGone: boolean } {
       forgetOrphans(now);
       const next = [self, ...seen.filter((member) => member !== self)];
       const isAnyGone = members.some((member) => !next.includes(member));
@@ -96,8 +81,10 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
       );
       return { leaving, isAnyGone };
     },
+    /** When the lease ends for this replica: before it ends for all others. */
     endsAt: () => leaseEndsAt,
-    begin(replica) {
+    /** The lease may have ended: this replica starts again under a new name, without lanes. Returns those it lost. */
+    begin(replica: string): LaneFence[] {
       const lost = fencesOf(lanes);
       self = replica;
       members = [replica];

@@ -27,17 +27,12 @@ export type DueDelivery = {
 export const ANEW = -1;
 
 /** How to send to a webhook. */
-export type LaneSettings = SigningKeys & {
-  url: string;
-  /** The most attempts per second; undefined for as many as the lane takes. */
-  rate: number | undefined;
-  /** Nothing is sent before this time. */
-  pausedUntil: number | undefined;
-  /** The first failure since the last success. */
-  failingSince: number | undefined;
-  /** Increases when its owner changes its target or enables it: older attempts then say nothing about it. */
-  generation: number;
-};
+export type LaneSettings = SigningKeys &
+  Omit<LaneState, 'disabledReason'> & {
+    url: string;
+    /** The most attempts per second; undefined for as many as the lane takes. */
+    rate: number | undefined;
+  };
 
 /** Lanes are read in this order: by `due`, then by event. */
 export type Position = { due: number; event: string };
@@ -100,9 +95,13 @@ export type Outcome = {
   begins: 'pause' | 'disabled' | undefined;
 };
 
+/** The state of a webhook. */
 export type LaneState = {
+  /** Increases when its owner changes its target or enables it: older attempts then say nothing about it. */
   generation: number;
+  /** Nothing is sent before this time. */
   pausedUntil: number | undefined;
+  /** The first failure since the last success. */
   failingSince: number | undefined;
   /** Why the service disables it. */
   disabledReason: string | undefined;

@@ -115,6 +115,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       });
     },
 
+    /** A `send` ended; undefined if no request was made. */
     ended(request: InFlight, attempt: Attempt | undefined, now: number): void {
       if (!attempt) {
         giveUp(request, now + rules.notMadeMs);
@@ -131,6 +132,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
     },
 
+    /** A `record` ended; undefined when the store failed. */
     recorded(results: readonly Recorded[] | undefined, now: number): void {
       const outcomes = ledger.recorded(results !== undefined, now);
       for (const [index, outcome] of outcomes.entries()) settle(outcome, results?.[index] ?? 'gone');

@@ -16,14 +16,15 @@ export function parseSchedule(text: string): Schedule {
       `The retry schedule has ${entries.length} entries; at most ${delivery.attempts} are possible.`,
     );
   }
-  const bad = entries.filter((entry) => delayOf(entry) === undefined);
+  const delays = entries.map(delayOf);
+  const bad = entries.filter((_, n) => delays[n] === undefined);
   if (bad.length > 0) {
     const quoted = bad.map((entry) => `"${entry}"`).join(', ');
     throw new Error(
       `The retry schedule must be delays such as 5s, separated by commas, in ms, s, m, h or d, each at most 30d; wrong: ${quoted}.`,
     );
   }
-  return entries.flatMap((entry) => delayOf(entry) ?? []);
+  return delays.filter((delay) => delay !== undefined);
 }
 
 /** Reads one delay such as `5d`, in milliseconds. Throws an `Error` that names the valid form. */

@@ -1,5 +1,5 @@
 import { delivery as limits } from '../../limits.ts';
-import type { LaneOwners } from './deliver.ts';
+import { type LaneOwners, workIn } from './deliver.ts';
 import type { LaneStore } from './port.ts';
 
 /** After this time the bucket of any rate is full again. It counts from the sender thread's start, with the first work. */
@@ -30,19 +30,15 @@ export function soleOwner(
       });
     },
     giveBack: async () => {},
-    onLost() {},
     mayServe: () => true,
     drain: async () => {},
     stop: async () => {},
   };
 }
 
-async function lanesWithWork({ findWork }: Pick<LaneStore, 'findWork'>): Promise<Set<string>> {
+async function lanesWithWork(store: Pick<LaneStore, 'findWork'>): Promise<Set<string>> {
   const found = new Set<string>();
-  for (let after: string | undefined; ; ) {
-    const work = await findWork(after, limits.searchedTogether);
+  for await (const work of workIn(store, limits.searchedTogether))
     for (const { webhook } of work) found.add(webhook);
-    after = work.at(-1)?.webhook;
-    if (work.length < limits.searchedTogether) return found;
-  }
+  return found;
 }

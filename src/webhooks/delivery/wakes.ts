@@ -1,16 +1,5 @@
 /** Whom to wake, and when. */
-export type Wakes<T> = {
-  /** Wakes at this time instead of an earlier set one. */
-  set(one: T, at: number): void;
-  clear(one: T): void;
-  at(one: T): number | undefined;
-  /** Removes and returns those whose time has come, earliest first. */
-  due(now: number): T[];
-  /** The earliest time. */
-  next(): number | undefined;
-};
-
-export function createWakes<T>(): Wakes<T> {
+export function createWakes<T>() {
   const times = new Map<T, number>();
   const byTime = new Map<number, Set<T>>();
   /** The earliest is last. Only numbers: V8 moves them many times faster than objects. */
@@ -28,7 +17,8 @@ export function createWakes<T>(): Wakes<T> {
   }
 
   return {
-    set(one, at) {
+    /** Wakes at this time instead of an earlier set one. */
+    set(one: T, at: number): void {
       if (times.get(one) === at) return;
       clear(one);
       times.set(one, at);
@@ -40,8 +30,9 @@ export function createWakes<T>(): Wakes<T> {
       }
     },
     clear,
-    at: (one) => times.get(one),
-    due(now) {
+    at: (one: T) => times.get(one),
+    /** Removes and returns those whose time has come, earliest first. */
+    due(now: number): T[] {
       const found: T[] = [];
       for (let at = sorted.at(-1); at !== undefined && at <= now; at = sorted.at(-1)) {
         for (const one of byTime.get(at) ?? []) {
@@ -53,6 +44,7 @@ export function createWakes<T>(): Wakes<T> {
       }
       return found;
     },
+    /** The earliest time. */
     next: () => sorted.at(-1),
   };
 }

@@ -44,17 +44,15 @@ export function parseNetworks(text: string): AllowedNetworks {
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
-  const bad = entries.filter((entry) => networkOf(entry) === undefined);
+  const networks = entries.map(networkOf);
+  const bad = entries.filter((_, n) => networks[n] === undefined);
   if (bad.length > 0) {
     const quoted = bad.map((entry) => `"${entry}"`).join(', ');
     throw new Error(
       `The networks must be CIDRs such as 10.0.0.0/8 or fd00::/8, separated by commas; wrong: ${quoted}.`,
     );
   }
-  return entries.flatMap((entry) => {
-    const network = networkOf(entry);
-    return network === undefined ? [] : [network];
-  });
+  return networks.filter((network) => network !== undefined);
 }
 
 /** The inverse of `parseNetworks`. */

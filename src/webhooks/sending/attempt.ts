@@ -7,15 +7,15 @@ export type Attempt = {
   at: number;
   durationMs: number;
   /** The address connected to; without a connection, the first one tried. */
-  address?: string;
+  address?: string | undefined;
   /** The HTTP status, if one arrived. */
-  status?: number;
+  status?: number | undefined;
   /** The beginning of the `Retry-After` header, unchanged. */
   retryAfter?: string;
   /** The beginning of the response body as text; absent without a body. */
-  excerpt?: string;
+  excerpt?: string | undefined;
   /** Why there was no complete response: a sentence for a person. Absent if it was complete. */
-  error?: string;
+  error?: string | undefined;
 };
 
 /** Why an attempt counts as failed; undefined for a success: a complete response with a 2xx status. */

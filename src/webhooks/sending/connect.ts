@@ -1,20 +1,17 @@
-import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, connect as openTcp, type Socket } from 'node:net';
 import { connect as openTls } from 'node:tls';
-import type { Target } from './target.ts';
+import { hostOf, portOf, type Target } from './target.ts';
 
 export type ConnectOptions = {
   target: Target;
-  protocol: 'http:' | 'https:';
-  /** A name, or an address without brackets. */
-  hostname: string;
-  port: number;
+  /** As `target.read` returned it. */
+  url: URL;
   /** The TLS session of an earlier connection to the same receiver, which saves half of the handshake. */
-  session: Buffer | undefined;
+  session?: Buffer | undefined;
   /** Called with the address that is tried first. */
-  onTry(address: string): void;
+  onTry?(address: string): void;
   /** Called with a session that a further connection may use. */
-  onSession(session: Buffer): void;
+  onSession?(session: Buffer): void;
 };
 
 export type Connected = (
@@ -31,32 +28,32 @@ const KEEP_ALIVE_PROBE_MS = 60_000;
  * called it may destroy the returned socket, and `connected` is then not called.
  */
 export function connect(options: ConnectOptions, connected: Connected): Socket | undefined {
-  const { protocol, hostname, port, session } = options;
-  const family = isIP(hostname);
-  if (family !== 0) {
-    const error = refusedError(options, { address: hostname, family });
+  const { url, session, onTry, onSession } = options;
+  const host = hostOf(url);
+  const isAddress = isIP(host) !== 0;
+  if (isAddress) {
+    const error = refusedError(options, host);
     if (error !== undefined) {
       // Deferred, because the HTTP client is in the middle of its own step.
       queueMicrotask(() => connected(error, undefined));
       return undefined;
     }
-    options.onTry(hostname);
+    onTry?.(host);
   }
-  const where = { host: hostname, port, lookup: guardedLookup(options), noDelay: true };
+  const where = { host, port: portOf(url), lookup: guardedLookup(options), noDelay: true };
   // A TLS server name has no final dot (RFC 6066 §3) and is not an address.
-  const servername = family === 0 ? hostname.replace(/\.$/, '') : '';
-  const socket =
-    protocol === 'https:'
-      ? openTls({ ...where, servername, session, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] })
-      : openTcp(where);
+  const servername = isAddress ? '' : host.replace(/\.$/, '');
+  const isTls = url.protocol === 'https:';
+  const socket = isTls
+    ? openTls({ ...where, servername, session, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] })
+    : openTcp(where);
   socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
-  socket.on('session', options.onSession);
+  if (onSession) socket.on('session', onSession);
   socket.on('error', fail);
-  socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+  socket.once(isTls ? 'secureConnect' : 'connect', () => {
     // From here on the user of the connection handles its errors.
     socket.off('error', fail);
-    const address = socket.remoteAddress ?? '';
-    const wrong = refusedError(options, { address, family: isIP(address) });
+    const wrong = refusedError(options, socket.remoteAddress ?? '');
     if (wrong === undefined) {
       connected(null, socket);
       return;
@@ -73,11 +70,9 @@ export function connect(options: ConnectOptions, connected: Connected): Socket |
   }
 }
 
-function guardedLookup({ target, protocol, hostname, onTry }: ConnectOptions): LookupFunction {
-  return (_, { all }, callback) => {
-    const admitted = target
-      .resolve(hostname)
-      .then((addresses) => target.admit({ protocol, hostname }, addresses));
+function guardedLookup({ target, url, onTry }: ConnectOptions): LookupFunction {
+  return (hostname, { all }, callback) => {
+    const admitted = target.resolve(hostname).then((found) => target.admit(url.protocol, found));
     admitted.then(
       (addresses) => {
         const [first] = addresses;
@@ -85,7 +80,7 @@ function guardedLookup({ target, protocol, hostname, onTry }: ConnectOptions): L
           callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), []);
           return;
         }
-        onTry(first.address);
+        onTry?.(first.address);
         if (all) callback(null, addresses);
         else callback(null, first.address, first.family);
       },
@@ -94,12 +89,9 @@ function guardedLookup({ target, protocol, hostname, onTry }: ConnectOptions): L
   };
 }
 
-function refusedError(
-  { target, protocol, hostname }: ConnectOptions,
-  address: LookupAddress,
-): Error | undefined {
+function refusedError({ target, url }: ConnectOptions, address: string): Error | undefined {
   try {
-    target.admit({ protocol, hostname }, [address]);
+    target.admit(url.protocol, [{ address, family: isIP(address) }]);
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error('refused', { cause: error });

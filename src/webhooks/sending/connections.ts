@@ -36,25 +36,13 @@ export type Carried = {
   end(reason: string): void;
 };
 
-export type Connections = {
-  /** Throws `TargetRefused` unless the URL may be a target. */
-  to(webhook: string, url: string): Receiver;
-  /** An idle connection, else a new one. */
-  take(receiver: Receiver): Connection;
-  /** Opens its socket with the first request. */
-  open(receiver: Receiver): Connection;
-  /** Keeps it for the next delivery, after a complete response. */
-  giveBack(connection: Connection): void;
-  close(connection: Connection): void;
-  /** Ends the requests, for this reason, and closes all connections. */
-  stop(reason: string): Promise<void>;
-};
+export type Connections = ReturnType<typeof createConnections>;
 
 /**
  * The connections to receivers. Each serves one webhook only: surplus data from a receiver could be taken for the
  * response to a later request on the same connection, so it must not harm anybody else.
  */
-export function createConnections(target: Target): Connections {
+export function createConnections(target: Target) {
   // The tables that change with every request are arrays and counts: V8 keeps removed entries of a Map or Set until
   // the next full collection.
   const receivers = new Map<string, Receiver>();
@@ -64,15 +52,56 @@ export function createConnections(target: Target): Connections {
 
   function forget(receiver: Receiver): void {
     receivers.delete(receiver.webhook);
-    for (const connection of [...receiver.idle]) connections.close(connection);
+    for (const connection of [...receiver.idle]) close(connection);
   }
 
-  const connections: Connections = {
-    to(webhook, url) {
+  /** Opens its socket with the first request. */
+  function open(receiver: Receiver): Connection {
+    const connection: Connection = {
+      receiver,
+      client: clientOf(receiver, target, () => connection),
+      socket: undefined,
+      address: undefined,
+      requests: 0,
+      isIdle: false,
+      carried: undefined,
+    };
+    all.add(connection);
+    connection.client.on('disconnect', () => {
+      if (connection.isIdle) close(connection);
+    });
+    return connection;
+  }
+
+  function close(connection: Connection): void {
+    if (connection.isIdle) {
+      const { idle: own } = connection.receiver;
+      own.splice(own.indexOf(connection), 1);
+      connection.isIdle = false;
+      idle--;
+    }
+    connection.carried = undefined;
+    all.delete(connection);
+    if (!connection.client.destroyed) void connection.client.destroy();
+    // The client does not know a socket that is still being opened.
+    connection.socket?.destroy();
+  }
+
+  return {
+    /** Throws `TargetRefused` unless the URL may be a target. */
+    to(webhook: string, url: string): Receiver {
       let receiver = receivers.get(webhook);
       if (receiver?.url !== url) {
         if (receiver) forget(receiver);
-        receiver = receiverOf(webhook, url, target.read(url));
+        const parsed = target.read(url);
+        receiver = {
+          webhook,
+          url,
+          parsed,
+          path: parsed.pathname + parsed.search,
+          idle: [],
+          session: undefined,
+        };
         receivers.set(webhook, receiver);
         if (receivers.size > sending.receivers) {
           for (const each of receivers.values())
@@ -82,32 +111,17 @@ export function createConnections(target: Target): Connections {
       return receiver;
     },
 
-    take(receiver) {
+    /** An idle connection, else a new one. */
+    take(receiver: Receiver): Connection {
       const connection = receiver.idle.pop();
-      if (connection === undefined) return connections.open(receiver);
+      if (connection === undefined) return open(receiver);
       connection.isIdle = false;
       idle--;
       return connection;
     },
 
-    open(receiver) {
-      const connection: Connection = {
-        receiver,
-        client: clientOf(receiver, target, () => connection),
-        socket: undefined,
-        address: undefined,
-        requests: 0,
-        isIdle: false,
-        carried: undefined,
-      };
-      all.add(connection);
-      connection.client.on('disconnect', () => {
-        if (connection.isIdle) connections.close(connection);
-      });
-      return connection;
-    },
-
-    giveBack(connection) {
+    /** Keeps it for the next delivery, after a complete response. */
+    giveBack(connection: Connection): void {
       const { receiver, socket } = connection;
       connection.carried = undefined;
       const isKnown = receivers.get(receiver.webhook) === receiver;
@@ -116,34 +130,23 @@ export function createConnections(target: Target): Connections {
         receiver.idle.push(connection);
         idle++;
       } else {
-        connections.close(connection);
+        close(connection);
       }
     },
 
-    close(connection) {
-      if (connection.isIdle) {
-        const { idle: own } = connection.receiver;
-        own.splice(own.indexOf(connection), 1);
-        connection.isIdle = false;
-        idle--;
-      }
-      connection.carried = undefined;
-      all.delete(connection);
-      if (!connection.client.destroyed) void connection.client.destroy();
-      // The client does not know a socket that is still being opened.
-      connection.socket?.destroy();
-    },
-
-    async stop(reason) {
+    /** Ends the requests, for this reason, and closes all connections. */
+    async stop(reason: string): Promise<void> {
       isStopped = true;
-      const open = [...all];
-      for (const { carried } of open) carried?.end(reason);
-      for (const connection of open) connections.close(connection);
+      const left = [...all];
+      for (const { carried } of left) carried?.end(reason);
+      for (const connection of left) close(connection);
       // Again, because this call resolves when the socket is closed.
-      await Promise.all(open.map(({ client }) => client.destroy()));
+      await Promise.all(left.map(({ client }) => client.destroy()));
     },
+
+    open,
+    close,
   };
-  return connections;
 }
 
 /** If a receiver responds before it has taken the whole request, the unsent rest would stay in memory. */
@@ -151,17 +154,9 @@ function isReady(socket: Socket | undefined): boolean {
   return socket !== undefined && !socket.destroyed && socket.writableLength === 0;
 }
 
-function receiverOf(webhook: string, url: string, parsed: URL): Receiver {
-  const path = parsed.pathname + parsed.search;
-  return { webhook, url, parsed, path, idle: [], session: undefined };
-}
-
 function clientOf(receiver: Receiver, target: Target, own: () => Connection): Client {
   const { parsed } = receiver;
-  const protocol = parsed.protocol === 'http:' ? 'http:' : 'https:';
-  const hostname = parsed.hostname.replace(/^\[(.*)\]$/, '$1');
-  const port = Number(parsed.port) || (protocol === 'http:' ? 80 : 443);
-  const client = new Client(parsed.origin, {
+  return new Client(parsed.origin, {
     connect(_, callback) {
       const connection = own();
       connection.requests = 0;
@@ -169,14 +164,12 @@ function clientOf(receiver: Receiver, target: Target, own: () => Connection): Cl
       connection.socket = connect(
         {
           target,
-          protocol,
-          hostname,
-          port,
+          url: parsed,
           session: receiver.session,
-          onTry: (address) => {
+          onTry(address) {
             connection.address = address;
           },
-          onSession: (session) => {
+          onSession(session) {
             receiver.session = session;
           },
         },
@@ -200,5 +193,4 @@ function clientOf(receiver: Receiver, target: Target, own: () => Connection): Cl
     keepAliveTimeout: sending.idleMs,
     keepAliveMaxTimeout: sending.longIdleMs,
   });
-  return client;
 }

@@ -1,24 +1,19 @@
 import type { Attributes, SpanResult, Tracer } from '../../tracing/port.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import type { Sendable } from './request.ts';
-
-type AttemptSender = { send(request: Sendable): Promise<Attempt | undefined> };
+import type { Sender } from './sender.ts';
+import { portOf } from './target.ts';
 
 /**
  * A sender whose attempts continue the trace in which their event was created, however long ago and wherever that
  * was, and pass it on to the receiver. An event without a trace starts one.
  */
-export function traceAttempts<S extends AttemptSender>(
-  sender: S,
-  tracer: Tracer,
-): Omit<S, 'send'> & AttemptSender {
+export function traceAttempts(sender: Sender, tracer: Tracer): Sender {
   return {
     ...sender,
     async send(claim) {
       const span = tracer.begin('client', 'POST webhook', claim.trace, attributesOf(claim));
       const attempt = await sender.send({ ...claim, onward: span.trace });
-      // A request that was not made has no span.
-      if (attempt === undefined) return undefined;
       // Until then it waited for others to the same webhook.
       span.mark('the request begins', attempt.at);
       span.end(resultOf(attempt));
@@ -34,7 +29,7 @@ function attributesOf({ webhook, event, step }: Sendable): Attributes {
     'http.request.method': 'POST',
     'http.request.resend_count': step === undefined || step === 0 ? undefined : step,
     'server.address': url?.hostname,
-    'server.port': url ? Number(url.port || (url.protocol === 'http:' ? 80 : 443)) : undefined,
+    'server.port': url ? portOf(url) : undefined,
     'plant_store.webhook.id': webhook.id,
     'plant_store.event.id': event.id,
     'plant_store.event.type': event.type,

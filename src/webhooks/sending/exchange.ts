@@ -7,28 +7,23 @@ import type { Prepared } from './request.ts';
 /** The result of a request: an attempt without its times. */
 export type Answer = Pick<Attempt, 'address' | 'status' | 'retryAfter' | 'excerpt' | 'error'>;
 
-export type Exchange = {
-  start(): void;
-  /** Ends it for this reason, with what has arrived so far. Does nothing when it has already ended. */
-  end(reason: string): void;
-  /** What it waits for. */
-  stage(): 'look-up' | 'connection' | 'TLS handshake' | 'answer' | 'rest of the answer';
-};
-
 /**
  * Sends a request and reads the response. It reads a short response to its end, to know that it is complete and to
- * reuse the connection. It stops reading a longer one at the limit, and the status counts. `done` is called once.
+ * reuse the connection. It stops reading a longer one at the limit, and the status counts. Never rejects.
  *
  * The receiver may have closed a reused connection just as the request was sent. Then the connection ends without a
  * byte of a response, which says nothing about the receiver, so the request is sent once more over a new connection.
  * If the receiver did accept the first one, it gets the same `webhook-id` twice.
+ *
+ * @param ms from the lookup of the name to the end of the response
  */
 export function exchange(
   connections: Connections,
   receiver: Receiver,
   { headers, body }: Prepared,
-  done: (answer: Answer) => void,
-): Exchange {
+  ms: number,
+): Promise<Answer> {
+  const { promise, resolve } = Promise.withResolvers<Answer>();
   const options = { path: receiver.path, method: 'POST', headers, body } as const;
   const answer: Answer = {};
   let connection = connections.take(receiver);
@@ -42,12 +37,13 @@ export function exchange(
   function finish(error: string | undefined, isWhole: boolean): void {
     if (ended) return;
     ended = true;
+    clearTimeout(timer);
     if (connection.address !== undefined) answer.address = connection.address;
     if (kept.length > 0) answer.excerpt = textOf(kept);
     if (error !== undefined) answer.error = error;
     if (isWhole) connections.giveBack(connection);
     else connections.close(connection);
-    done(answer);
+    resolve(answer);
   }
 
   /** Limits everything that arrives: informational responses, an endless status line, chunk extensions. */
@@ -103,27 +99,27 @@ export function exchange(
   }
 
   function start(): void {
-    connection.carried = carried;
+    connection.carried = { onRead, end: (reason) => finish(reason, false) };
     connection.client.dispatch(options, handler);
   }
 
-  const carried = { onRead, end: (reason: string) => finish(reason, false) };
-  return {
-    start,
-    end: carried.end,
-    stage: () => {
-      if (answer.status !== undefined) return 'rest of the answer';
-      if (sent) return 'answer';
-      return stageOf(connection);
-    },
-  };
+  /** What has not happened yet. */
+  function missing(): string {
+    if (answer.status !== undefined) return 'There was no complete response';
+    return sent ? 'There was no response' : unopened(connection);
+  }
+
+  const timer = setTimeout(() => finish(`${missing()} within ${ms / 1000} s.`, false), ms);
+  start();
+  return promise;
 }
 
 const CLOSED: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-function stageOf({ address, socket }: Connection): ReturnType<Exchange['stage']> {
-  if (address === undefined) return 'look-up';
-  return (socket?.connecting ?? true) ? 'connection' : 'TLS handshake';
+function unopened({ address, socket }: Connection): string {
+  if (address === undefined) return 'The name of the receiver was not resolved';
+  if (socket?.connecting ?? true) return 'The receiver did not accept the connection';
+  return 'The receiver did not complete the TLS handshake';
 }
 
 /** Drops a character that the limit cut in two, and replaces NUL, which not every store accepts. */

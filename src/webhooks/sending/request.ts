@@ -18,7 +18,7 @@ export type Sendable = {
   step?: number;
 };
 
-export type Prepared = { url: string; headers: Record<string, string>; body: string };
+export type Prepared = ReturnType<typeof prepare>;
 
 /**
  * The request of one attempt: the plant as a flat JSON body, signed (Standard Webhooks 1.0), with the CloudEvents 1.0
@@ -27,12 +27,11 @@ export type Prepared = { url: string; headers: Record<string, string>; body: str
  * @param version of this service, for `user-agent`
  * @param source the service's public URL: `ce-source`
  */
-export function prepare(claim: Sendable, now: number, version: string, source: string): Prepared {
+export function prepare(claim: Sendable, now: number, version: string, source: string) {
   const { webhook, event } = claim;
   const timestamp = Math.floor(now / 1000);
   const body = plantJson(event.plant);
   return {
-    url: webhook.url,
     headers: {
       'content-type': 'application/json',
       'user-agent': `plant-store/${version}`,

@@ -1,7 +1,8 @@
 import { type LookupAddress, lookup, promises } from 'node:dns';
+import { readFileSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { lookups } from '../../limits.ts';
 import { codeOf } from './attempt.ts';
-import { createHosts, HOSTS_FILE, type Hosts } from './hosts.ts';
 import type { Resolve } from './target.ts';
 
 /** The part of `dns.lookup` that is used. */
@@ -12,7 +13,7 @@ export type Lookup = (
 ) => void;
 
 export type ResolverParts = {
-  hosts: Hosts;
+  hosts: ReturnType<typeof createHosts>;
   /** Name servers, each with a port if needed; when empty, those of the machine. */
   servers: readonly string[];
   /** Whatever else the machine resolves names by. */
@@ -20,7 +21,7 @@ export type ResolverParts = {
   bounds: Partial<LookupBounds>;
 };
 
-export type LookupBounds = { [name in keyof typeof lookups]: number };
+type LookupBounds = Record<keyof typeof lookups, number>;
 
 /**
  * Resolves names as the machine does, in this order: the hosts file, the name servers, and for names they do not
@@ -101,4 +102,58 @@ function inSlots(slots: number, look: Lookup): Resolve {
       else free++;
     }
   };
+}
+
+const HOSTS_FILE =
+  process.platform === 'win32'
+    ? `${process.env.SystemRoot ?? 'C:\\Windows'}\\System32\\drivers\\etc\\hosts`
+    : '/etc/hosts';
+
+/**
+ * Reads a hosts file (hosts(5)), and again whenever it changes. An unreadable file contains no names.
+ * @returns the addresses that it gives to a name; undefined for an unknown name
+ */
+export function createHosts(file: string): (hostname: string) => LookupAddress[] | undefined {
+  let version = '';
+  let names = new Map<string, LookupAddress[]>();
+  return (hostname) => {
+    const now = versionOf(file);
+    if (now !== version) {
+      names = read(file);
+      version = now;
+    }
+    return names.get(plain(hostname));
+  };
+}
+
+function versionOf(file: string): string {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+}
+
+function read(file: string): Map<string, LookupAddress[]> {
+  const names = new Map<string, LookupAddress[]>();
+  for (const line of textOf(file).split('\n')) {
+    const [address = '', ...aliases] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const family = isIP(address);
+    if (family === 0) continue;
+    for (const alias of aliases) {
+      const name = plain(alias);
+      names.set(name, [...(names.get(name) ?? []), { address, family }]);
+    }
+  }
+  return names;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // Like the machine's own lookup, treats a missing or unreadable file as empty.
+    return '';
+  }
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '');
 }

@@ -31,23 +31,7 @@ export class TargetRefused extends Error {
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
 /** Where webhooks may point. */
-export type Target = {
-  /**
-   * Called when a webhook is created: rejects with `AppError` 42201 unless the URL may be a target. Accepts a name
-   * that does not resolve yet, since every attempt checks again.
-   */
-  check(url: string): Promise<void>;
-  /** Parses a URL and applies every rule that needs no lookup. Throws `TargetRefused`. */
-  read(url: string): URL;
-  /**
-   * The addresses of a host that may be connected to. Throws `TargetRefused` if one of them may not: names that mix
-   * public and private addresses are a known way past such checks. Only if the operator allowed a network that the
-   * host is in are the other addresses dropped instead: allowing 127.0.0.0/8 is meant to allow `localhost`, though
-   * that is also ::1.
-   */
-  admit(url: { protocol: string; hostname: string }, addresses: readonly LookupAddress[]): LookupAddress[];
-  resolve: Resolve;
-};
+export type Target = ReturnType<typeof createTarget>;
 
 export type TargetParts = {
   allowed: AllowedNetworks;
@@ -56,46 +40,61 @@ export type TargetParts = {
   lookupMs?: number;
 };
 
-export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }: TargetParts): Target {
-  const target: Target = {
-    async check(text) {
-      try {
-        const url = target.read(text);
-        if (addressesOf(url.hostname) !== undefined) return;
-        target.admit(url, await within(lookupMs, resolve(url.hostname)));
-      } catch (error) {
-        if (error instanceof TargetRefused) throw new AppError(42201, error.message, { cause: error });
-        throw error;
-      }
-    },
+export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }: TargetParts) {
+  /** Parses a URL and applies every rule that needs no lookup. Throws `TargetRefused`. */
+  function read(text: string): URL {
+    const url = parse(text);
+    const addresses = addressesOf(url);
+    if (addresses !== undefined) admit(url.protocol, addresses);
+    else if (url.protocol === 'http:' && allowed.length === 0) throw refusedBy('scheme');
+    return url;
+  }
 
-    read(text) {
-      const url = parse(text);
-      const addresses = addressesOf(url.hostname);
-      if (addresses !== undefined) target.admit(url, addresses);
-      else if (url.protocol === 'http:' && allowed.length === 0) throw refusedBy('scheme');
-      return url;
-    },
+  /**
+   * The addresses of a host that may be connected to. Throws `TargetRefused` if one of them may not: names that mix
+   * public and private addresses are a known way past such checks. Only if the operator allowed a network that the
+   * host is in are the other addresses dropped instead: allowing 127.0.0.0/8 is meant to allow `localhost`, though
+   * that is also ::1.
+   */
+  function admit(protocol: string, addresses: readonly LookupAddress[]): LookupAddress[] {
+    const admitted = addresses.filter(({ address }) => !ruleAgainst(protocol, address, allowed));
+    if (admitted.length === addresses.length) return admitted;
+    if (admitted.some(({ address }) => isAllowed(address, allowed))) return admitted;
+    for (const { address } of addresses) {
+      const rule = ruleAgainst(protocol, address, allowed);
+      if (rule === 'scheme') throw refusedBy(rule);
+      if (rule === undefined) continue;
+      const advice = 'The operator can allow it in WEBHOOK_ALLOWED_NETWORKS.';
+      throw new TargetRefused(rule, `Its host has ${addressRules[rule].is}. ${advice}`);
+    }
+    return admitted;
+  }
 
-    admit(url, addresses) {
-      const admitted = addresses.filter(
-        ({ address }) => ruleAgainst(url.protocol, address, allowed) === undefined,
-      );
-      if (admitted.length === addresses.length) return admitted;
-      if (admitted.some(({ address }) => isAllowed(address, allowed))) return admitted;
-      for (const { address } of addresses) {
-        const rule = ruleAgainst(url.protocol, address, allowed);
-        if (rule === 'scheme') throw refusedBy(rule);
-        if (rule === undefined) continue;
-        const advice = 'The operator can allow it in WEBHOOK_ALLOWED_NETWORKS.';
-        throw new TargetRefused(rule, `Its host has ${addressRules[rule].is}. ${advice}`);
-      }
-      return admitted;
-    },
+  /**
+   * Called when a webhook is created: rejects with `AppError` 42201 unless the URL may be a target. Accepts a name
+   * that does not resolve yet, since every attempt checks again.
+   */
+  async function check(text: string): Promise<void> {
+    try {
+      const url = read(text);
+      if (addressesOf(url) !== undefined) return;
+      admit(url.protocol, await within(lookupMs, resolve(url.hostname)));
+    } catch (error) {
+      if (error instanceof TargetRefused) throw new AppError(42201, error.message, { cause: error });
+      throw error;
+    }
+  }
 
-    resolve,
-  };
-  return target;
+  return { read, admit, check, resolve };
+}
+
+/** The host of a target: a name, or an address without brackets. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+export function portOf({ port, protocol }: URL): number {
+  return Number(port || (protocol === 'http:' ? 80 : 443));
 }
 
 /** Refuses URLs that `URL` would silently repair: every program must read the stored URL as the same target. */
@@ -149,11 +148,11 @@ function ruleAgainst(
  * The addresses that need no lookup: of a literal, which `URL` has made canonical, and of `localhost` and its
  * subdomains (RFC 6761 §6.3), with or without the final dot.
  */
-function addressesOf(hostname: string): LookupAddress[] | undefined {
-  const literal = hostname.replace(/^\[(.*)\]$/, '$1');
-  const family = isIP(literal);
-  if (family !== 0) return [{ address: literal, family }];
-  if (!/(?:^|\.)localhost\.?$/.test(hostname)) return undefined;
+function addressesOf(url: URL): LookupAddress[] | undefined {
+  const host = hostOf(url);
+  const family = isIP(host);
+  if (family !== 0) return [{ address: host, family }];
+  if (!/(?:^|\.)localhost\.?$/.test(host)) return undefined;
   return [
     { address: '127.0.0.1', family: 4 },
     { address: '::1', family: 6 },

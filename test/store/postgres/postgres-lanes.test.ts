@@ -127,7 +127,9 @@ describe('lanes of several replicas', () => {
 
     test('a replica whose lease ended loses its lanes, and takes them again under another name', async () => {
       const { one, hook } = await two(1);
-      const lost = new Promise<readonly string[]>((resolve) => one.owners.onLost(resolve));
+      const lost = new Promise<readonly string[]>((resolve) =>
+        one.owners.listen?.({ lost: resolve, leave() {}, gone() {} }),
+      );
       await one.take(hook);
       assert.ok(one.owners.mayServe(hook));
       await endLeases();

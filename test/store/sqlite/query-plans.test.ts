@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, mock, test } from 'node:test';
 import { accessEpoch, visibleOwners } from '../../../src/store/sqlite/access/visible-owners.ts';
-import { activityReads } from '../../../src/store/sqlite/deliveries/activity.ts';
 import { choreReads } from '../../../src/store/sqlite/deliveries/chores.ts';
 import { deliveryReads } from '../../../src/store/sqlite/deliveries/deliveries.ts';
 import { eventReads } from '../../../src/store/sqlite/deliveries/events.ts';
@@ -74,7 +73,7 @@ function statementsMade(): string[] {
   createWriter(db, { deliveryDelayMs: 0, maxPlantsPerUser: 1, versions: createVersions() });
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);
-  for (const reads of [activityReads, deliveryReads, eventReads]) reads(db, snapshot, visible);
+  for (const reads of [deliveryReads, eventReads]) reads(db, snapshot, visible);
   const { page } = plantReads(db, snapshot, visible);
   for (const order of ['id', 'descending', { prefix: 'a' }] as const) {
     page({ viewer: 1, order, from: undefined, through: undefined, limit: 1, fields: ['id', 'name'] });

@@ -93,6 +93,7 @@ type Setting = {
   bounds?: DeliverOptions['bounds'];
   wasKilled?: boolean;
   clock?: Clock;
+  /** The deadline of an attempt. */
 };
 
 /** Delivers from the real store; `outcomes` emits what was recorded. */
@@ -396,8 +397,8 @@ test('when another process has ended, a search finds its deliveries at once', as
       },
     },
     owners: {
-      onGone(listener) {
-        tellGone = listener;
+      listen({ gone }) {
+        tellGone = gone;
       },
     },
     bounds: { searchMs: 60_000 },

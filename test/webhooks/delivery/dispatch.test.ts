@@ -263,7 +263,7 @@ test('a lane that is to be handed over starts nothing, and is given back with it
   add('a', deliveries(9));
   const [first, second] = advance();
   end(first, 'hangs');
-  dispatch.leave('a');
+  dispatch.leave(['a']);
   assert.deepEqual(advance(), []);
   dispatch.work([{ webhook: 'a' }], 0);
   dispatch.changed('a');
@@ -279,10 +279,10 @@ test('a lane that is to be handed over starts nothing, and is given back with it
 
 test('a lane without running requests is handed over at once, and its noted delivery is not sent', () => {
   const { dispatch, add, advance, suspected, given } = start({ isSuspect: true });
-  dispatch.leave('a');
+  dispatch.leave(['a']);
   add('a', deliveries(1));
   advance();
-  dispatch.leave('a');
+  dispatch.leave(['a']);
   advance();
   const [noted] = suspected;
   assert.ok(noted);
@@ -342,7 +342,7 @@ test("a lost lane's outcomes are not recorded", () => {
   const { dispatch, add, advance, end, recorded } = start();
   add('a', deliveries(1));
   const [one] = advance();
-  dispatch.lost('a');
+  dispatch.lost(['a']);
   end(one, 200);
   advance();
   assert.deepEqual(recorded, []);

@@ -20,7 +20,7 @@ function laneWith(
   found: Partial<LaneContents>,
   { isInherited = false, careful = 0, now = 0, limit = WIDE, moreAt = Number.POSITIVE_INFINITY } = {},
 ): Lane {
-  const lane = newLane('wh_1', { fence: 1, isInherited, careful, takenAt: now });
+  const lane = newLane({ webhook: 'wh_1', fence: 1, isInherited, careful, takenAt: now });
   give(lane, found, now, [], { limit, moreAt });
   return lane;
 }

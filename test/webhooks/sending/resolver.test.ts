@@ -3,8 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createHosts } from '../../../src/webhooks/sending/hosts.ts';
-import { createResolve, type Lookup, type ResolverParts } from '../../../src/webhooks/sending/resolver.ts';
+import {
+  createHosts,
+  createResolve,
+  type Lookup,
+  type ResolverParts,
+} from '../../../src/webhooks/sending/resolver.ts';
 import { type NameServer, startNameServer } from './name-server.ts';
 
 const nothing: Lookup = (_, __, callback) => callback(Object.assign(new Error(), { code: 'ENOTFOUND' }), []);

@@ -132,8 +132,8 @@ test('a socket whose remote address is forbidden is closed before anything is se
   const target = {
     ...strict,
     read: (url: string) => new URL(url),
-    admit: (...[url, addresses]: Parameters<typeof strict.admit>) =>
-      ++looks === 1 ? [...addresses] : strict.admit(url, addresses),
+    admit: (...[protocol, addresses]: Parameters<typeof strict.admit>) =>
+      ++looks === 1 ? [...addresses] : strict.admit(protocol, addresses),
   };
   const attempt = await senderWith({ target }).send(deliveryTo(server.url));
   assert.match(attempt.error ?? '', /by the rule "loopback"/);

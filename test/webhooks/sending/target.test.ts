@@ -293,7 +293,7 @@ test('an allowed network admits its addresses, and plain http only to them', asy
 test('a host in an allowed network keeps only its allowed addresses', () => {
   const target = targetWith('127.0.0.0/8');
   const admitted = (protocol: string, addresses: string[]) =>
-    target.admit({ protocol, hostname: 'x' }, addresses.map(toLookup)).map(({ address }) => address);
+    target.admit(protocol, addresses.map(toLookup)).map(({ address }) => address);
   assert.deepEqual(admitted('http:', ['127.0.0.1', '::1']), ['127.0.0.1']);
   assert.deepEqual(admitted('https:', ['::1', '127.0.0.1', '93.184.215.14']), ['127.0.0.1', '93.184.215.14']);
   assert.deepEqual(admitted('http:', ['93.184.215.14', '127.0.0.1']), ['127.0.0.1']);

@@ -1,12 +1,12 @@
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
-import type { Database, Query } from '../engine/database.ts';
+import { behind } from '../../event-ids.ts';
+import type { Database, Query, Statement } from '../engine/database.ts';
 import { LOCKS } from '../engine/locks.ts';
 import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
 import type { Announced } from '../replicas/hints.ts';
-import { expirySlice, keyRemoval } from './expiries.ts';
-import { userRemoval, webhookRemoval, withdrawal } from './removals.ts';
+import { expirySlice } from './expiries.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
 
 const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine`;
@@ -56,3 +56,132 @@ export const ANY_CHORE = statement`SELECT 1
 export function choreReads({ read }: Pick<Database, 'read'>) {
   return { hasChores: async (now: number): Promise<boolean> => (await read(ANY_CHORE, [now])).length > 0 };
 }
+
+/**
+ * Removes some data of a deleted webhook, and finally the webhook: once no transaction is left that may still add to
+ * it. Never from two tables at once, since a recording locks the webhook before its deliveries.
+ */
+async function webhookRemoval({ limit }: SliceBounds, query: Query): Promise<boolean> {
+  const [row] = await query(FIRST_WEBHOOK);
+  if (!row) return false;
+  const key = [row.owner, row.id];
+  for (const part of WEBHOOK_PARTS) if ((await query(part, [...key, limit])).length > 0) return true;
+  return (await query(REMOVE_WEBHOOK, key)).length > 0;
+}
+
+/** Removable webhooks first, so that one that must wait blocks no other. */
+const FIRST_WEBHOOK = statement`SELECT owner, id
+  FROM webhooks
+  WHERE status = 'deleted'
+  ORDER BY deleted_tx < pg_snapshot_xmin(pg_current_snapshot()) DESC, id
+  LIMIT 1`;
+
+const WEBHOOK_PARTS = [
+  someOf('attempts', 'subscriber = $1 AND webhook = $2', 'event, fence', '$3'),
+  someOf('deliveries', 'subscriber = $1 AND webhook = $2', 'event', '$3'),
+];
+
+// An attempt may have been recorded while its delivery was being removed.
+const REMOVE_WEBHOOK = statement`DELETE FROM webhooks
+  WHERE owner = $1 AND id = $2 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
+    AND NOT EXISTS (SELECT 1 FROM deliveries WHERE subscriber = $1 AND webhook = $2)
+    AND NOT EXISTS (SELECT 1 FROM attempts WHERE subscriber = $1 AND webhook = $2)
+  RETURNING 1`;
+
+/** Drops some deliveries of the owner's events to a former viewer's webhooks. */
+async function withdrawal({ limit }: SliceBounds, query: Query): Promise<boolean> {
+  const [row] = await query(FIRST_WITHDRAWAL);
+  if (!row) return false;
+  const { subscriber, webhook, owner, next, through } = row;
+  const found = await query(LIST, [subscriber, webhook, next, through, limit]);
+  const events = found.filter((delivery) => delivery.owner === owner).map(({ event }) => String(event));
+  if (events.length > 0) {
+    await query(WITHDRAW, [subscriber, webhook, events]);
+    // After the deliveries are locked, so that this sees attempts recorded meanwhile.
+    await query(WITHDRAW_ATTEMPTS, [subscriber, webhook, events]);
+  }
+  const last = found.at(-1);
+  if (last === undefined || found.length < limit) await query(END_WITHDRAWAL, [webhook, owner]);
+  else await query(GO_ON, [webhook, owner, behind(String(last.event))]);
+  return true;
+}
+
+const FIRST_WITHDRAWAL = statement`SELECT subscriber, webhook, owner, next, through
+  FROM withdrawals
+  ORDER BY webhook, owner
+  LIMIT 1
+  FOR UPDATE`;
+
+const LIST = statement`SELECT event, owner
+  FROM deliveries
+  WHERE subscriber = $1 AND webhook = $2 AND event >= $3 AND event <= $4
+  ORDER BY event
+  LIMIT $5`;
+
+const WITHDRAW = statement`DELETE FROM deliveries WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])`;
+
+const WITHDRAW_ATTEMPTS = statement`DELETE FROM attempts WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])`;
+
+const GO_ON = statement`UPDATE withdrawals SET next = $3 WHERE webhook = $1 AND owner = $2`;
+
+const END_WITHDRAWAL = statement`DELETE FROM withdrawals WHERE webhook = $1 AND owner = $2`;
+
+/** Removes some data of a deleted user, and finally the user, once their webhooks are gone. */
+async function userRemoval({ limit }: SliceBounds, query: Query, announced: Announced): Promise<boolean> {
+  const [row] = await query(FIRST_USER);
+  if (!row) return false;
+  for (const part of USER_PARTS) if ((await query(part, [row.id, limit])).length > 0) return true;
+  if ((await query(REMOVE_USER, [row.id])).length === 0) return false;
+  for (const table of FORGET) await query(table, [row.id]);
+  announced.access = true;
+  return true;
+}
+
+const FIRST_USER = statement`SELECT id
+  FROM users u
+  WHERE deleted_at IS NOT NULL
+  ORDER BY deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
+      AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.owner = u.id)
+      AND NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.owner = u.id) DESC, id
+  LIMIT 1`;
+
+const USER_PARTS = [
+  someOf('plants', 'owner = $1', 'id', '$2'),
+  someOf('events', 'owner = $1', 'id', '$2'),
+  someOf('idempotency', 'user_id = $1', 'request', '$2'),
+];
+
+const REMOVE_USER = statement`DELETE FROM users
+  WHERE id = $1 AND deleted_tx < pg_snapshot_xmin(pg_current_snapshot())
+    AND NOT EXISTS (SELECT 1 FROM webhooks WHERE owner = $1)
+    AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE owner = $1)
+    AND NOT EXISTS (SELECT 1 FROM plants WHERE owner = $1)
+    AND NOT EXISTS (SELECT 1 FROM events WHERE owner = $1)
+  RETURNING 1`;
+
+const FORGET = ['removed_events', 'plant_counts', 'assigned_ids', 'ids_without_counter'].map(
+  (table) => statement`DELETE FROM ${table} WHERE owner = $1`,
+);
+
+/** Deletes the first rows that the condition selects, in the order of the rest of the table's key. */
+function someOf(table: string, condition: string, key: string, limit: string): Statement {
+  return statement`DELETE FROM ${table}
+  WHERE ${condition} AND (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} ORDER BY ${key} LIMIT ${limit})
+  RETURNING 1`;
+}
+
+/** Removes some of the expired answers to requests with a key. */
+async function keyRemoval({ now, limit }: SliceBounds, query: Query): Promise<boolean> {
+  return (await query(REMOVE_KEYS, [now, limit])).length > 0;
+}
+
+const REMOVE_KEYS = statement`DELETE FROM idempotency k
+  USING (
+    SELECT user_id, request
+    FROM idempotency
+    WHERE expires_at <= $1
+    ORDER BY expires_at
+    LIMIT $2
+  ) o
+  WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1
+  RETURNING 1`;

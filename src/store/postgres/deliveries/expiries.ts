@@ -2,7 +2,6 @@ import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
 import { FEED_TYPES } from '../../rows.ts';
 import type { Query, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
-import type { SliceBounds } from './replays.ts';
 
 /** Removes expired events and their deliveries (`ChoreStore.removeExpired`). */
 export async function expirySlice(
@@ -150,19 +149,3 @@ const REMOVE_EVENTS = statement`WITH removed AS (
   ON CONFLICT (owner) DO UPDATE
   SET tx = excluded.tx, event = excluded.event
   WHERE (excluded.tx, excluded.event) > (r.tx, r.event)`;
-
-/** Removes some of the expired answers to requests with a key. */
-export async function keyRemoval({ now, limit }: SliceBounds, query: Query): Promise<boolean> {
-  return (await query(REMOVE_KEYS, [now, limit])).length > 0;
-}
-
-const REMOVE_KEYS = statement`DELETE FROM idempotency k
-  USING (
-    SELECT user_id, request
-    FROM idempotency
-    WHERE expires_at <= $1
-    ORDER BY expires_at
-    LIMIT $2
-  ) o
-  WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1
-  RETURNING 1`;

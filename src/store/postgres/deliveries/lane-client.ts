@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { parseDatabaseUrl } from '../../../config/database-url.ts';
-import { type LaneLeases, startLeases } from '../../../webhooks/delivery/leases.ts';
-import type { LaneStore, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import { startLeases } from '../../../webhooks/delivery/leases.ts';
+import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import {
   type DatabaseSource,
   type LaneNews,
@@ -11,7 +11,7 @@ import {
   type LanesOfMain,
   laneListeners,
 } from '../../lane-threads.ts';
-import { type Database, openDatabase } from '../engine/database.ts';
+import { openDatabase } from '../engine/database.ts';
 import { createDatabaseClock } from '../replicas/database-clock.ts';
 import { nothingAnnounced } from '../replicas/hints.ts';
 import { laneOwners } from '../replicas/lane-owners.ts';
@@ -22,7 +22,7 @@ import { recordOutcomes } from './outcomes.ts';
 /** What the sender thread reports: the webhooks whose lanes were given back for other replicas. */
 type HandedOver = readonly string[];
 
-export type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
+type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
 
 /** Passes hints to the sender thread, because only the main thread listens. */
 export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesOfMain & { close(): void } {
@@ -74,30 +74,7 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
   );
 
   const reads = laneReads(database);
-  const { record, waiting } = recorder(database, leases, batchEnded);
-  const store: LaneStore = {
-    findWork: (after, limit) => reads.findWork(leases.replica(), after, limit),
-    read: reads.read,
-    record,
-    suspect: reads.suspect,
-    ...listeners,
-  };
-  return {
-    store,
-    owners: leases,
-    clock,
-    dueClock: clock,
-    waiting,
-    async close() {
-      await leases.stop();
-      port.close();
-      await database.close();
-    },
-  };
-}
-
-function recorder(database: Database, leases: LaneLeases, batchEnded: LaneParts['batchEnded']) {
-  let recording: { commands: number; since: number } | undefined;
+  let recording = { commands: 0, since: 0 };
 
   async function record(outcomes: readonly Outcome[]): Promise<Recorded[]> {
     const since = performance.now();
@@ -109,15 +86,29 @@ function recorder(database: Database, leases: LaneLeases, batchEnded: LaneParts[
       batchEnded({ commands: outcomes.length, waitMs: 0, commitMs, failures: [] });
       return results;
     } finally {
-      recording = undefined;
+      recording = { commands: 0, since: 0 };
     }
   }
 
   return {
-    record,
-    waiting: () =>
-      recording
-        ? { commands: recording.commands, ageMs: performance.now() - recording.since }
-        : { commands: 0, ageMs: 0 },
+    store: {
+      findWork: (after, limit) => reads.findWork(leases.replica(), after, limit),
+      read: reads.read,
+      record,
+      suspect: reads.suspect,
+      ...listeners,
+    },
+    owners: leases,
+    clock,
+    dueClock: clock,
+    waiting: () => ({
+      commands: recording.commands,
+      ageMs: recording.commands > 0 ? performance.now() - recording.since : 0,
+    }),
+    async close() {
+      await leases.stop();
+      port.close();
+      await database.close();
+    },
   };
 }

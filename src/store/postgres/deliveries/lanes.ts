@@ -1,11 +1,11 @@
 import { lanes as leases } from '../../../limits.ts';
-import type { LaneContents, LaneRequest, LaneStore, Work } from '../../../webhooks/delivery/port.ts';
-import { KNOWN_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
+import type { LaneRequest, LaneStore, Work } from '../../../webhooks/delivery/port.ts';
+import { KNOWN_TYPES, readLane } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 import { DATABASE_NOW } from '../replicas/database-clock.ts';
-import { momentOf } from './delivery-states.ts';
+import { momentOf, OF_WEBHOOK } from './delivery-states.ts';
 
 /** The reads of a lane's owner. */
 export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
@@ -13,33 +13,22 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
     const { due = -1, event = '' } = after ?? {};
     const [row] = await read(READ, [webhook, now, due, event, limit, askedLimit]);
     // The statement builds arrays of this form, or null.
-    const rows = (column: unknown) => (column as DeliveryRow[] | null) ?? [];
-    return row && { row, asked: rows(row.asked), due: rows(row.due) };
-  }
-
-  async function readLane(request: LaneRequest): Promise<LaneContents> {
-    const found = await look(request);
-    if (!found) return NOTHING;
-    const { row, asked, due } = found;
-    const missing = [...asked, ...due].filter(({ id }) => id === null);
-    if (missing.length > 0) {
-      await write([{ statement: GIVE_UP, values: [request.webhook, missing.map(({ key }) => key)] }]);
-      return readLane(request);
-    }
-    return {
-      // The statement builds an array of texts, or null.
-      settings: toLaneSettings(row, (row.secrets as string[] | null) ?? []),
-      asked: asked.map((one) => toDueDelivery(one, true)),
-      due: due.map((one) => toDueDelivery(one, false)),
-      nextDue: row.next_due === null ? undefined : Number(row.next_due),
-    };
+    const rows = (column: unknown) => (column as Row[] | null) ?? [];
+    const secrets = (row?.secrets as string[] | null | undefined) ?? [];
+    return (
+      row && { webhook: row, secrets, asked: rows(row.asked), due: rows(row.due), nextDue: row.next_due }
+    );
   }
 
   return {
     /** @param replica the replica whose lanes are searched, with those that nobody owns */
     findWork: async (replica: string, after: string | undefined, limit: number): Promise<Work[]> =>
       (await read(FIND_WORK, [replica, after ?? '', limit, leases.foundAheadMs])).map(toWork),
-    read: readLane,
+    read: (request: LaneRequest) =>
+      readLane(
+        () => look(request),
+        (events) => write([{ statement: GIVE_UP, values: [request.webhook, events] }]),
+      ),
     suspect: async (...of: Parameters<LaneStore['suspect']>): Promise<void> => {
       await write([{ statement: SUSPECT, values: of }]);
     },
@@ -59,8 +48,6 @@ export const isOfAnother = (webhook: string, self: string) => `EXISTS (
         JOIN replicas r ON r.id = l.replica AND ${IS_ALIVE}
         WHERE l.webhook = ${webhook} AND l.replica <> ${self}
       )`;
-
-const NOTHING: LaneContents = { settings: undefined, asked: [], due: [], nextDue: undefined };
 
 /** One lookup per enabled webhook. Skips deliveries due later than in $4 milliseconds, and lanes of live replicas. */
 export const FIND_WORK = statement`WITH others AS MATERIALIZED (
@@ -93,11 +80,11 @@ function toWork({ webhook, due, is_asked }: Row): Work {
 
 /** In order of due time. Leaves out event types that only a newer version knows, for that version to handle. */
 const deliveriesOf = (isMeant: string, limit: string) => `(
-      SELECT json_agg(to_json(d) ORDER BY d.due, d.key)
+      SELECT json_agg(to_json(d) ORDER BY d.due, d.event)
       FROM (
         SELECT *
         FROM (
-          SELECT d.event AS key, d.due, d.step, d.fence AS generation, d.suspicions, e.*
+          SELECT d.event, d.due, d.step, d.fence AS generation, d.suspicions, e.*
           FROM deliveries d
           LEFT JOIN LATERAL (
             SELECT id, type, created_at, plant::text AS plant, name, tag, trace
@@ -110,7 +97,7 @@ const deliveriesOf = (isMeant: string, limit: string) => `(
           ORDER BY d.due, ${momentOf('d.event')}
           FETCH FIRST ${limit} ROWS WITH TIES
         ) d
-        ORDER BY d.due, d.key
+        ORDER BY d.due, d.event
         LIMIT ${limit}
       ) d
     )`;
@@ -138,14 +125,11 @@ const READ = statement`SELECT w.url, w.rate, w.paused_until, w.failing_since, w.
   FROM webhooks w
   WHERE w.id = $1 AND w.status = 'enabled'`;
 
-type DeliveryRow = Row & { key: string; id: string | null };
-
 /** Happens only in a damaged store; these must not block the others. */
-const GIVE_UP = statement`UPDATE deliveries
+const GIVE_UP = statement`UPDATE deliveries d
   SET state = 'failed', leased = false, asked = false, reason = 'Its event is missing.'
-  WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = ANY ($2::text[])
-    AND state = 'pending'`;
+  WHERE ${OF_WEBHOOK} AND event = ANY ($2::text[]) AND state = 'pending'`;
 
-const SUSPECT = statement`UPDATE deliveries
+const SUSPECT = statement`UPDATE deliveries d
   SET suspicions = $4
-  WHERE subscriber = (SELECT owner FROM webhooks WHERE id = $1) AND webhook = $1 AND event = $2 AND fence = $3`;
+  WHERE ${OF_WEBHOOK} AND event = $2 AND fence = $3`;

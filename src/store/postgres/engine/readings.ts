@@ -1,5 +1,5 @@
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
-import { addWebhooks, noWebhooks, type WebhooksRow } from '../../webhooks-reading.ts';
+import { addWebhooks, noWebhooks } from '../../rows.ts';
 import { momentOf } from '../deliveries/delivery-states.ts';
 import type { Database } from './database.ts';
 import { statement } from './statement.ts';
@@ -37,8 +37,7 @@ export function storeReads({ read }: Pick<Database, 'read'>) {
   return {
     async webhooks(now: number): Promise<WebhooksReading> {
       const [row] = await read(WEBHOOKS, [now]);
-      // A count returns one row, with the columns named there.
-      return addWebhooks(noWebhooks, row as WebhooksRow);
+      return addWebhooks(noWebhooks, row ?? {});
     },
     async size(): Promise<SizeReading> {
       const [row] = await read(SIZE);

@@ -1,5 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { feeds as limits } from '../../../limits.ts';
+import type { DatabaseSync } from 'node:sqlite';
 import type {
   AttemptRecord,
   Delivery,
@@ -7,14 +6,15 @@ import type {
   PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
-  WebhookHealth,
 } from '../../../webhooks/port.ts';
-import { behind, countIn, END, latest } from '../../event-ids.ts';
-import { absentState, FEED_TYPES, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
+import { behind, END, latest } from '../../event-ids.ts';
+import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
+import { deliveryCounts, disabledWebhooks } from './delivery-counts.ts';
+import { newestEvent } from './events.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
 export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
@@ -23,18 +23,13 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const redeliver = prepare(db)`UPDATE deliveries
     SET state = 'pending', step = 0, due = ?, generation = generation + 1, asked = 1, suspicions = 0
     WHERE webhook = ? AND event = ?`;
-  const newestEvent = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
+  const newestOf = newestEvent(db);
   const visibleTo = ownersVisibleTo(db);
   const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
   const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ? AND hastens = 0');
   const isDisabled = disabledWebhooks(db);
   const insertReplay = prepare(db)`INSERT INTO replays (webhook, owner, hastens, state, next, through)
     VALUES (?, ?, 0, ?, ?, ?)`;
-
-  function newestVisible(viewer: number): string | undefined {
-    const owners = visibleTo(viewer);
-    return latest(owners.map((owner) => newestEvent.get(owner)?.id));
-  }
 
   return {
     redeliver({ owner, webhook, event, at }: RedeliverRequest) {
@@ -46,7 +41,8 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
     startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): boolean {
       if (Number(countReplays.get(webhook)?.count) >= most) return false;
       if (!owns(owner, webhook) || state === absentState(isDisabled(webhook))) return true;
-      const through = state === undefined ? newestVisible(owner) : latest([newestDelivery.get(webhook)?.id]);
+      const through =
+        state === undefined ? newestOf(visibleTo(owner)) : latest([newestDelivery.get(webhook)?.id]);
       if (through !== undefined) {
         insertReplay.run(webhook, owner, state === undefined ? null : storedState(state), from, through);
       }
@@ -143,62 +139,5 @@ function plantEvents(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwner
     );
     const ids = found.map(({ id }) => String(id)).sort();
     return ids.reverse().slice(0, limit);
-  };
-}
-
-function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean {
-  const query = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'disabled'`);
-  return (webhook) => query.get(webhook) !== undefined;
-}
-
-function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const ofState = prepare(db)`SELECT count(*) AS count, count(*) AS seen, max(event) AS last
-    FROM (
-      SELECT event
-      FROM deliveries
-      WHERE webhook = ? AND state = ? AND event >= ?
-      ORDER BY event
-      LIMIT ${limits.counted}
-    )`;
-  const ofOwner = prepare(
-    db,
-  )`SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, count(*) AS seen, max(id) AS last
-    FROM (
-      SELECT id, type
-      FROM events
-      WHERE owner = ? AND id >= ?
-      ORDER BY id
-      LIMIT ${limits.counted}
-    )`;
-  const oldest = prepare(db)`SELECT e.created_at AS at
-    FROM deliveries d INDEXED BY deliveries_by_state
-    JOIN events e ON e.owner = d.owner AND e.id = d.event
-    WHERE d.webhook = ? AND d.state = 'pending'
-    ORDER BY d.event
-    LIMIT 1`;
-  const isDisabled = disabledWebhooks(db);
-  const count = (part: StatementSync, keys: readonly (string | number)[], first: string) =>
-    countIn((from) => snapshot.read(() => part.get(...keys, from)), first);
-
-  async function countEvents(owners: readonly number[], from: string): Promise<number> {
-    let total = 0;
-    for (const owner of owners) total += await count(ofOwner, [owner], from);
-    return total;
-  }
-
-  return {
-    async health(webhook: string): Promise<WebhookHealth> {
-      const at = snapshot.read(() => oldest.get(webhook)?.at);
-      return {
-        waiting: await count(ofState, [webhook, 'pending'], ''),
-        failed: await count(ofState, [webhook, 'failed'], ''),
-        oldestWaitingAt: at === undefined ? undefined : Number(at),
-      };
-    },
-    async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
-      if (state === undefined) return countEvents(visible.of(owner), from);
-      if (state === absentState(snapshot.read(() => isDisabled(webhook)))) return 0;
-      return count(ofState, [webhook, storedState(state)], from);
-    },
   };
 }

@@ -1,11 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING, behind, END, latest } from '../../event-ids.ts';
-import { toEvent } from '../../rows.ts';
+import { FEED_TYPES, toEvent } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-import { eventWalk } from './event-walk.ts';
 
 /**
  * The position after an event is its id, because events are committed in the order of their ids: the queue keeps the
@@ -17,7 +16,7 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     FROM removed_events r
     LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = ?
     WHERE r.owner = ? AND (s.removed IS NULL OR s.removed <> r.event)`;
-  const newest = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
+  const newest = newestEvent(db);
 
   /** After the newest removed event: an older one that is still waiting is kept, but is not part of the feed. */
   const beginningFor = (viewer: number, owners: readonly number[]) =>
@@ -38,8 +37,63 @@ export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     latestPosition: async (viewer: number): Promise<string> =>
       snapshot.read(() => {
         const owners = visible.of(viewer);
-        const last = latest(owners.map((owner) => newest.get(owner)?.id));
-        return latest([last, beginningFor(viewer, owners)]) ?? BEGINNING;
+        return latest([newest(owners), beginningFor(viewer, owners)]) ?? BEGINNING;
       }),
   };
+}
+
+/** The newest event of some owners. */
+export function newestEvent(db: DatabaseSync): (owners: readonly number[]) => string | undefined {
+  const ofOwner = db.prepare('SELECT max(id) AS id FROM events WHERE owner = ?');
+  return (owners) => latest(owners.map((owner) => ofOwner.get(owner)?.id));
+}
+
+type Row = Record<string, unknown>;
+
+/** Walks plant events in id order. Each step reads from one owner up to the next event of any other. */
+export function eventWalk(db: DatabaseSync) {
+  const ofOwner = prepare(db)`SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
+    FROM events
+    WHERE owner = ? AND id >= ? AND id <= ? AND type IN (${FEED_TYPES})
+    ORDER BY id
+    LIMIT CAST(? AS INTEGER)`;
+  const first = db.prepare('SELECT min(id) AS id FROM events WHERE owner = ? AND id >= ? AND id <= ?');
+
+  /** Rows for `toEvent`, with their owner, from one id to another, inclusive. */
+  return (owners: readonly number[], from: string, through: string, limit: number): Row[] => {
+    const [only] = owners;
+    if (owners.length === 1 && only !== undefined) return ofOwner.all(only, from, through, limit);
+    const next = (owner: number, start: string) => {
+      const id = first.get(owner, start, through)?.id;
+      return typeof id === 'string' ? [{ owner, id }] : [];
+    };
+    // The earliest is last, where removing and inserting cost least.
+    const heads = owners
+      .flatMap((owner) => next(owner, from))
+      .sort((one, other) => (one.id < other.id ? 1 : -1));
+    const rows: Row[] = [];
+    while (rows.length < limit) {
+      const head = heads.pop();
+      if (!head) break;
+      const until = heads.at(-1)?.id ?? through;
+      rows.push(...ofOwner.all(head.owner, head.id, until, limit - rows.length));
+      for (const following of next(head.owner, behind(until)))
+        heads.splice(placeOf(following, heads), 0, following);
+    }
+    return rows;
+  };
+}
+
+type Head = { owner: number; id: string };
+
+/** The index of a head in the sorted heads, latest first. */
+function placeOf({ id }: Head, heads: readonly Head[]): number {
+  let low = 0;
+  let high = heads.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((heads[middle]?.id ?? '') > id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

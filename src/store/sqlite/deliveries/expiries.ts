@@ -70,15 +70,3 @@ function removalOfEvents(db: DatabaseSync) {
     }
   };
 }
-
-/** Removes some of the expired answers to requests with a key. */
-export function keyExpiries(db: DatabaseSync): (now: number, limit: number) => void {
-  const remove = prepare(db)`DELETE FROM idempotency
-    WHERE (user, method, path, key) IN (
-      SELECT user, method, path, key
-      FROM idempotency
-      WHERE expires_at <= ?
-      LIMIT CAST(? AS INTEGER)
-    )`;
-  return (now, limit) => void remove.run(now, limit);
-}

@@ -11,6 +11,7 @@ import {
   type Lanes,
   laneListeners,
 } from '../../lane-threads.ts';
+import { readLane } from '../../rows.ts';
 import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
 import { accessEpoch } from '../access/visible-owners.ts';
 import { openConnection } from '../engine/connection.ts';
@@ -18,7 +19,7 @@ import { COMMIT_FAILED, explain, isEnvironment, toPlain } from '../engine/failur
 import { createSnapshot, type Snapshot } from '../engine/snapshot.ts';
 import type { Command, Executed } from '../engine/writer.ts';
 import { settle, type WriterReply } from '../engine/writer-reply.ts';
-import { laneReads, readSound } from './lanes.ts';
+import { laneReads } from './lanes.ts';
 
 const clock = { now: Date.now };
 
@@ -60,7 +61,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
       return snapshot.read(() => lanes.findWork(after, limit));
     },
     read: (request) =>
-      readSound(
+      readLane(
         () => snapshot.read(() => lanes.read(request)),
         (events) => submit(['giveUp', undefined, undefined, request.webhook, events]),
       ),

@@ -1,18 +1,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type {
-  LaneContents,
-  LaneRequest,
-  LaneSettings,
-  Position,
-  Work,
-} from '../../../webhooks/delivery/port.ts';
-import { KNOWN_TYPES, toDueDelivery, toLaneSettings } from '../../rows.ts';
+import type { LaneRequest, Position, Work } from '../../../webhooks/delivery/port.ts';
+import { KNOWN_TYPES } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { prepare } from '../engine/prepare.ts';
 
 /** Reads lanes through a connection that does nothing else meanwhile. */
 export function laneReads(db: DatabaseSync) {
-  const settings = settingsOf(db);
+  const enabled = prepare(db)`SELECT url, rate, paused_until, failing_since, private_key, generation
+    FROM webhooks
+    WHERE id = ? AND status = 'enabled'`;
+  const secrets = prepare(db)`SELECT secret
+    FROM webhook_secrets
+    WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)
+    ORDER BY created_at DESC`;
   // Manual deliveries, due or not: a concurrent replay may just have changed their time. Due ones are in `due`, too.
   const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1');
   const due = dueOf(db);
@@ -23,39 +23,20 @@ export function laneReads(db: DatabaseSync) {
     LIMIT 1`;
   return {
     findWork: workIn(db),
-    /** Consistent only within a transaction. */
-    read({ webhook, now, after, limit, askedLimit }: LaneRequest): LaneFound {
-      const found = settings(webhook, now);
-      if (!found) return { settings: undefined, asked: [], due: [], nextDue: undefined, missing: [] };
-      const next = nextDue.get(webhook, now)?.due;
-      const first = asked.all(webhook, askedLimit);
-      const rest = limit > 0 ? due(webhook, now, after, limit) : [];
-      return {
-        settings: found,
-        asked: first.filter(hasEvent).map((row) => toDueDelivery(row, true)),
-        due: rest.filter(hasEvent).map((row) => toDueDelivery(row, false)),
-        nextDue: next === undefined ? undefined : Number(next),
-        missing: [...first, ...rest].filter((row) => !hasEvent(row)).map(({ event }) => String(event)),
-      };
+    /** For `readLane`. Consistent only within a transaction. */
+    read({ webhook, now, after, limit, askedLimit }: LaneRequest) {
+      const row = enabled.get(webhook);
+      return (
+        row && {
+          webhook: row,
+          secrets: secrets.all(webhook, now).map(({ secret }) => String(secret)),
+          asked: asked.all(webhook, askedLimit),
+          due: limit > 0 ? due(webhook, now, after, limit) : [],
+          nextDue: nextDue.get(webhook, now)?.due ?? null,
+        }
+      );
     },
   };
-}
-
-type LaneFound = LaneContents & {
-  /** Events that are missing though they have deliveries. */
-  missing: string[];
-};
-
-/** Leaves out deliveries whose event is missing, in a damaged store, so that they do not block the others. */
-export async function readSound(
-  read: () => LaneFound,
-  giveUp: (events: readonly string[]) => Promise<unknown>,
-): Promise<LaneContents> {
-  for (;;) {
-    const { missing, ...contents } = read();
-    if (missing.length === 0) return contents;
-    await giveUp(missing);
-  }
 }
 
 /** Goes from lane to lane, so that lanes without pending deliveries cost nothing. */
@@ -76,25 +57,10 @@ function workIn(db: DatabaseSync): (after: string | undefined, limit: number) =>
   };
 }
 
-function settingsOf(db: DatabaseSync): (webhook: string, now: number) => LaneSettings | undefined {
-  const settings = prepare(db)`SELECT url, rate, paused_until, failing_since, private_key, generation
-    FROM webhooks
-    WHERE id = ? AND status = 'enabled'`;
-  const secrets = prepare(db)`SELECT secret
-    FROM webhook_secrets
-    WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)
-    ORDER BY created_at DESC`;
-  return (webhook, now) => {
-    const row = settings.get(webhook);
-    const keys = secrets.all(webhook, now).map(({ secret }) => String(secret));
-    return row && toLaneSettings(row, keys);
-  };
-}
-
 function dueOf(db: DatabaseSync) {
   const first = deliveriesIn(db, 'deliveries_due', 'd.due <= ?');
   const behind = deliveriesIn(db, 'deliveries_due', 'd.due <= ? AND (d.due, d.event) > (?, ?)');
-  return (webhook: string, now: number, after: Position | undefined, limit: number): Row[] =>
+  return (webhook: string, now: number, after: Position | undefined, limit: number) =>
     after ? behind.all(webhook, now, after.due, after.event, limit) : first.all(webhook, now, limit);
 }
 
@@ -109,7 +75,3 @@ function deliveriesIn(db: DatabaseSync, index: string, condition: string): State
     ORDER BY d.due, d.event
     LIMIT CAST(? AS INTEGER)`;
 }
-
-type Row = Record<string, unknown>;
-
-const hasEvent = ({ id }: Row) => id !== null;

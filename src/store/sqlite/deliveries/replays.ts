@@ -3,7 +3,7 @@ import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind } from '../../event-ids.ts';
 import { ownersVisibleTo } from '../access/shares.ts';
 import { prepare } from '../engine/prepare.ts';
-import { eventWalk } from './event-walk.ts';
+import { eventWalk } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
 
 type Replay = {

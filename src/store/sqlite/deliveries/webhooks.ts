@@ -16,9 +16,7 @@ export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const insert = prepare(db)`INSERT INTO webhooks
     (owner, id, url, description, rate, status, private_key, public_key, created_at)
     VALUES (?, ?, ?, ?, ?, 'enabled', ?, ?, ?)`;
-  const insertSecret = db.prepare(
-    'INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)',
-  );
+  const insertSecret = db.prepare(INSERT_SECRET);
   const markDeleted = prepare(db)`UPDATE webhooks
     SET status = 'deleted', private_key = ''
     WHERE owner = ? AND id = ? AND status <> 'deleted'`;
@@ -103,6 +101,8 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
+const INSERT_SECRET = 'INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)';
+
 function rotations(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
   const removeOver = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ? AND expires_at <= ?');
@@ -112,7 +112,7 @@ function rotations(db: DatabaseSync, outbox: OutboxWrites) {
   const limit = prepare(db)`UPDATE webhook_secrets
     SET expires_at = ?
     WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)`;
-  const insert = db.prepare('INSERT INTO webhook_secrets (webhook, created_at, secret) VALUES (?, ?, ?)');
+  const insert = db.prepare(INSERT_SECRET);
 
   return (owner: number, id: string, { secret, at, overlapUntil, most }: Rotation): RotationOutcome => {
     if (!owns(owner, id)) return 'no webhook';

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { observability as limits } from '../../../limits.ts';
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
-import { addWebhooks, noWebhooks, type WebhooksRow } from '../../webhooks-reading.ts';
+import { addWebhooks, noWebhooks } from '../../rows.ts';
 import { prepare } from './prepare.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -41,13 +41,12 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
     /** Reads a part in each turn of the event loop. */
     async webhooks(now: number): Promise<WebhooksReading> {
       let reading = noWebhooks;
-      for (let from: string | null = ''; from !== null; ) {
-        const last: string = from;
-        // The columns of that statement: counts are numbers, the rest is null without a webhook.
-        const row = snapshot.read(() => part.get(now, last)) as WebhooksRow & { last: string | null };
+      for (let last: unknown = ''; typeof last === 'string'; ) {
+        const from = last;
+        const row = snapshot.read(() => part.get(now, from)) ?? {};
         reading = addWebhooks(reading, row);
-        from = row.last;
-        if (from !== null) await setImmediate();
+        last = row.last;
+        if (typeof last === 'string') await setImmediate();
       }
       return reading;
     },
