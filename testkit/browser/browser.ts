@@ -36,7 +36,7 @@ export type VisitOptions = {
 
 const root = join(import.meta.dirname, '..', '..');
 /** Longer than anything takes on a busy machine. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 
 /**
  * Saves CPU. V8 does not optimise scripts in other threads, which ends after the page is closed, and collects the many

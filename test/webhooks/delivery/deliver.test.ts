@@ -94,7 +94,6 @@ type Setting = {
   wasKilled?: boolean;
   clock?: Clock;
   /** The deadline of an attempt. */
-  attemptMs?: number;
 };
 
 /** Delivers from the real store; `outcomes` emits what was recorded. */
@@ -112,7 +111,7 @@ function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16,
     ...setting.lanes,
   };
   const parts = { target, clock: runtime.clock, version: '1.0.0', source: 'https://plants.example' };
-  const sender = createSender({ ...parts, attemptMs: setting.attemptMs ?? 400 });
+  const sender = createSender(parts);
   senders.push(sender);
   const runner = deliver({
     store: lanes,
@@ -206,7 +205,7 @@ test('every plant reaches every webhook of its owner exactly once, and nobody el
   await subscribe(owner, one);
   await subscribe(owner, two);
   await subscribe(await newOwner(), other);
-  const { ended } = start({ attemptMs: 10_000 });
+  const { ended } = start();
   await addPlants(owner, 200);
   await ended(400);
   for (const receiver of [one, two]) {
@@ -254,10 +253,9 @@ test('hanging receivers delay no other', async () => {
     await subscribe(owner, hanging);
   }
   const { webhook } = await subscribe(owner, quick);
-  const { recorded } = start({ bounds: { inAll: 32 } });
+  const { recorded } = start({ bounds: { inAll: 32, drainMs: 10 } });
   await addPlants(owner, 30);
   await quick.receive(30);
-  // Before the first deadline of the hanging ones.
   assert.deepEqual(
     recorded.filter((outcome) => outcome.webhook !== webhook.id),
     [],
