@@ -3,7 +3,7 @@ import type { LaneSource } from '../store/lane-threads.ts';
 import type { PlainError } from '../store/write-outcomes.ts';
 import type { TracingOptions } from '../tracing/open.ts';
 import type { DeliveryMeasures } from '../webhooks/delivery/reports.ts';
-import type { Schedule } from '../webhooks/delivery/schedule.ts';
+import type { DeliverySettings } from '../webhooks/delivery/rules.ts';
 
 /** What the main thread and the sender thread tell each other. */
 
@@ -13,7 +13,7 @@ export type SenderThreadOptions = SenderSettings & {
   isCareful: boolean;
 };
 
-export type SenderSettings = {
+export type SenderSettings = DeliverySettings & {
   /** `WEBHOOK_ALLOWED_NETWORKS`. */
   networks: string;
   /** Each with a port if needed; by default those of the machine. */
@@ -22,10 +22,6 @@ export type SenderSettings = {
   version: string;
   /** The service's public URL, for `ce-source`. */
   publicUrl: string;
-  schedule: Schedule;
-  disableAfterMs: number;
-  /** The most concurrent requests to one webhook. */
-  concurrency: number;
   /** Whether the log shows debug messages. */
   logsDebug: boolean;
   isMeasured: boolean;

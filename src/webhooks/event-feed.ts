@@ -26,11 +26,17 @@ export function createEventHub(events: Pick<EventStore, 'onEvents'>) {
     for (const owner of owners) hints.emit(String(owner));
   });
   return {
-    /** Calls `wake` when one of these users may have new events, until the returned function is called. */
-    watch(owners: readonly number[], wake: () => void): () => void {
-      for (const owner of owners) hints.on(String(owner), wake);
-      return () => {
-        for (const owner of owners) hints.off(String(owner), wake);
+    /**
+     * Calls `wake` when one of the users last given to the returned function may have new events: whose plants a
+     * viewer sees may change at any time.
+     */
+    watcher(wake: () => void): (owners: readonly number[]) => void {
+      let watched: number[] = [];
+      return (owners) => {
+        if (owners.join() === watched.join()) return;
+        for (const owner of watched) hints.off(String(owner), wake);
+        for (const owner of owners) hints.on(String(owner), wake);
+        watched = [...owners];
       };
     },
   };
@@ -67,7 +73,7 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
     isQuiet = true;
     wake();
   }, heartbeatMs);
-  const watch = watching(hub, wake);
+  const watch = hub.watcher(wake);
   signal.addEventListener('abort', wake);
   try {
     let { after } = parts;
@@ -95,17 +101,4 @@ export async function* followEvents(parts: FollowParts): AsyncGenerator<FeedEven
     watch([]);
     clearInterval(heartbeat);
   }
-}
-
-/** Watches the latest owners: whose plants the viewer sees may change at any time. */
-function watching(hub: EventHub, wake: () => void): (owners: readonly number[]) => void {
-  let watched = '';
-  let leave = () => {};
-  return (owners) => {
-    const named = owners.join();
-    if (named === watched) return;
-    watched = named;
-    leave();
-    leave = owners.length > 0 ? hub.watch(owners, wake) : () => {};
-  };
 }

@@ -144,12 +144,11 @@ test('a follower unsubscribes from the hub, however it ended', async () => {
   const viewer = await newViewer();
   let watching = 0;
   const counting: EventHub = {
-    watch(owners, wake) {
-      watching++;
-      const leave = hub.watch(owners, wake);
-      return () => {
-        watching--;
-        leave();
+    watcher(wake) {
+      const watch = hub.watcher(wake);
+      return (owners) => {
+        watching = owners.length;
+        watch(owners);
       };
     },
   };

@@ -5,7 +5,7 @@ import { createDispatch, type Dispatch, type Effect, type TakenLane } from './di
 import type { LaneStore, Outcome, Work } from './port.ts';
 import { createReports, type DeliveryMeasures } from './reports.ts';
 import type { InFlight } from './requests.ts';
-import type { Rules } from './rules.ts';
+import type { DeliverySettings, Rules } from './rules.ts';
 import { pause, systemTimers, type Timers } from './timers.ts';
 
 /** The owners of lanes, as this process sees them: it may be one of several that send from the same store. */
@@ -33,7 +33,7 @@ export type OwnerListener = {
   gone(): void;
 };
 
-export type DeliverOptions = Pick<Rules, 'schedule' | 'disableAfterMs' | 'concurrency'> & {
+export type DeliverOptions = DeliverySettings & {
   store: LaneStore;
   owners: LaneOwners;
   sender: Sender;

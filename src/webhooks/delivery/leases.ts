@@ -129,9 +129,9 @@ export async function startLeases(parts: LeaseParts) {
     cancelWatch();
     // Lanes of a replica that has ended look like those of a killed one.
     await Promise.all([running, given]);
-    const own = ownership.owned();
+    const own = ownership.owned().map(({ webhook }) => webhook);
     try {
-      await giveBack(ownership.drop(own.map(({ webhook }) => webhook)), true);
+      await giveBack(ownership.drop(own), true);
       await store.end(replica);
     } catch (error) {
       log.warn({ err: error }, 'could not give the lanes back: others take them when the lease ends');
@@ -167,10 +167,7 @@ export async function startLeases(parts: LeaseParts) {
     mayServe: (webhook: string) => ownership.mayServe(webhook, timers.elapsed()),
     isFor: ownership.isFor,
     /** The store found that others own these lanes. */
-    lost(lanes: readonly LaneFence[]): void {
-      const own = new Map(ownership.owned().map(({ webhook, fence }) => [webhook, fence]));
-      ownership.drop(lanes.flatMap(({ webhook, fence }) => (own.get(webhook) === fence ? [webhook] : [])));
-    },
+    lost: ownership.lost,
     async drain(): Promise<void> {
       dispatches = false;
       await renew().catch((error: unknown) => log.debug({ err: error }, 'could not say that it stops'));

@@ -58,6 +58,10 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
       for (const { webhook } of dropped) lanes.delete(webhook);
       return dropped;
     },
+    /** Others own these lanes since they were taken under these fences. */
+    lost(taken: readonly LaneFence[]): void {
+      for (const { webhook, fence } of taken) if (lanes.get(webhook)?.fence === fence) lanes.delete(webhook);
+    },
     owned: () => fencesOf(lanes),
     /** Whether deliveries of this lane may be sent now: this replica owns it, and the lease has not ended. */
     mayServe: (webhook: string, now: number) => now < leaseEndsAt && lanes.has(webhook),

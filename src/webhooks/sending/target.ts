@@ -57,17 +57,13 @@ export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }:
    * that is also ::1.
    */
   function admit(protocol: string, addresses: readonly LookupAddress[]): LookupAddress[] {
-    const admitted = addresses.filter(({ address }) => !ruleAgainst(protocol, address, allowed));
-    if (admitted.length === addresses.length) return admitted;
-    if (admitted.some(({ address }) => isAllowed(address, allowed))) return admitted;
-    for (const { address } of addresses) {
-      const rule = ruleAgainst(protocol, address, allowed);
-      if (rule === 'scheme') throw refusedBy(rule);
-      if (rule === undefined) continue;
-      const advice = 'The operator can allow it in WEBHOOK_ALLOWED_NETWORKS.';
-      throw new TargetRefused(rule, `Its host has ${addressRules[rule].is}. ${advice}`);
-    }
-    return admitted;
+    const rules = addresses.map(({ address }) => ruleAgainst(protocol, address, allowed));
+    const admitted = addresses.filter((_, n) => rules[n] === undefined);
+    const broken = rules.find((rule) => rule !== undefined);
+    if (broken === undefined || admitted.some(({ address }) => isAllowed(address, allowed))) return admitted;
+    if (broken === 'scheme') throw refusedBy(broken);
+    const advice = 'The operator can allow it in WEBHOOK_ALLOWED_NETWORKS.';
+    throw new TargetRefused(broken, `Its host has ${addressRules[broken].is}. ${advice}`);
   }
 
   /**
