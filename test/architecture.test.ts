@@ -240,7 +240,6 @@ test('no file imports values from node:http, which would load the WebSocket that
 
 /** Why a file of `src/` is longer than others. */
 const LONG: Readonly<Record<string, string>> = {
-  'app.ts': 'the wiring of all parts, which stands nowhere else',
   'config/settings.ts': 'a table: every setting in one place',
   'limits.ts': 'a table: every limit of the service in one place',
 };

@@ -17,15 +17,14 @@ export function createCounts() {
   const commits = commitTallies();
   const attempts = attemptTallies();
   const failures = countBy(Object.keys(errors));
-  const webhooks = { paused: 0, disabled: 0 };
   let underWay = 0;
   let listsReset = 0;
+  let paused = 0;
+  let disabled = 0;
 
   return {
     measures: {
-      requestBegan() {
-        underWay++;
-      },
+      requestBegan: () => void underWay++,
       requestEnded(request) {
         underWay--;
         requests.add(request);
@@ -35,18 +34,12 @@ export function createCounts() {
         failures.add(String(code));
         requests.add({ method, route: undefined, status: Math.trunc(code / 100), durationMs });
       },
-      listReset() {
-        listsReset++;
-      },
+      listReset: () => void listsReset++,
       batchEnded: commits.add,
       attemptEnded: attempts.add,
       attemptNotMade: attempts.notMade,
-      webhookPaused() {
-        webhooks.paused++;
-      },
-      webhookDisabled() {
-        webhooks.disabled++;
-      },
+      webhookPaused: () => void paused++,
+      webhookDisabled: () => void disabled++,
     } satisfies Measures,
     samples: {
       requestDuration: requests.samples,
@@ -55,8 +48,8 @@ export function createCounts() {
       listsReset: () => one(listsReset),
       ...commits.samples,
       ...attempts.samples,
-      pauses: () => one(webhooks.paused),
-      disabled: () => one(webhooks.disabled),
+      pauses: () => one(paused),
+      disabled: () => one(disabled),
     },
   };
 }

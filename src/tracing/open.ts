@@ -70,11 +70,9 @@ export function openTracing(options: TracingOptions, { log, random }: Pick<Runti
   });
 
   async function shutDown(): Promise<void> {
-    const late = new AbortController();
     // Failures have been logged, or concern spans that nobody will see.
     const flushed = provider.shutdown().catch(() => {});
-    await Promise.race([flushed, pause(limits.flushMs, undefined, { signal: late.signal }).catch(() => {})]);
-    late.abort();
+    await Promise.race([flushed, pause(limits.flushMs, undefined, { ref: false })]);
   }
 
   let stopping: Promise<void> | undefined;
