@@ -1,4 +1,4 @@
-import { catalogue as errors } from '../errors.ts';
+import { catalogue as errors, statusOf } from '../errors.ts';
 import { catalogue } from './catalogue.ts';
 import { type AttemptEnd, attemptEnds, type EndedRequest, type Measures, queueNames } from './port.ts';
 
@@ -32,7 +32,7 @@ export function createCounts() {
       failed: (code) => failures.add(String(code)),
       refused(code, { method = '', durationMs } = { method: '', durationMs: 0 }) {
         failures.add(String(code));
-        requests.add({ method, route: undefined, status: Math.trunc(code / 100), durationMs });
+        requests.add({ method, route: undefined, status: statusOf(code), durationMs });
       },
       listReset: () => void listsReset++,
       batchEnded: commits.add,
