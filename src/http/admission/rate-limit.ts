@@ -9,20 +9,15 @@ import { countWindows, secondsLeft } from './counted-windows.ts';
 export type Rate = { requests: number; seconds: number };
 
 /**
- * Counts a request of the principal and reports the remaining requests in the response's `RateLimit` and
- * `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). Returns the refusal, 42900, when none remain.
+ * Returns a function that counts a request of the principal and reports the remaining requests in the response's
+ * `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10). It returns the refusal, 42900, when none
+ * remain. A token's window begins with its first request, so a client that waits until its end has the full quota again.
  */
-export type CountRequest = (
-  principal: Pick<Principal, 'countedAs'>,
-  reply: Pick<FastifyReply, 'header'>,
-) => AppError | undefined;
-
-/** A token's window begins with its first request, so a client that waits until its end has the full quota again. */
-export function limitRate({ requests, seconds }: Rate, clock: Clock): CountRequest {
+export function limitRate({ requests, seconds }: Rate, clock: Clock) {
   const windows = countWindows({ lengthMs: seconds * 1000, most: limits.countedTokens, clock });
   const policy = `"default";q=${requests};w=${seconds}`;
 
-  return ({ countedAs }, reply) => {
+  return ({ countedAs }: Principal, reply: FastifyReply): AppError | undefined => {
     const window = windows.count(countedAs);
     const wait = secondsLeft(window, clock);
     const left = Math.max(0, requests - window.count);
