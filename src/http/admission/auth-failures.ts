@@ -6,7 +6,7 @@ import { access as limits } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
 import type { AllowedNetworks } from '../../webhooks/sending/addresses.ts';
 import { clientNetwork } from './client-address.ts';
-import { type CountedWindow, countWindows, secondsLeft } from './counted-windows.ts';
+import { countWindows } from './counted-windows.ts';
 
 type FailureOptions = {
   authenticate: Authenticate;
@@ -44,7 +44,11 @@ export function limitFailures({ authenticate, limit, trustProxy, clock }: Failur
 
   async function lookUp(token: string, client: string): Promise<Principal> {
     const failed = failures.find(client);
-    if (failed && failed.count >= limit && !proven.has(token)) throw tooManyFailures(failed, clock);
+    if (failed && failed.count >= limit && !proven.has(token)) {
+      const seconds = failures.secondsLeft(failed);
+      const message = `Too many tokens of your address were refused in the last minute; try again in ${seconds} s.`;
+      throw retryLater(42901, message, { seconds });
+    }
     try {
       const principal = await authenticate.lookUp(token);
       proven.add(token);
@@ -82,13 +86,4 @@ function rememberProven(claimant: Authenticate['claimant']) {
       claimants.add(one);
     },
   };
-}
-
-function tooManyFailures(window: CountedWindow, clock: Clock): AppError {
-  const wait = secondsLeft(window, clock);
-  return retryLater(
-    42901,
-    `Too many tokens of your address were refused in the last minute; try again in ${wait} s.`,
-    { seconds: wait },
-  );
 }

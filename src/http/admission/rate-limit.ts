@@ -3,7 +3,7 @@ import type { Principal } from '../../access/authentication.ts';
 import { type AppError, retryLater } from '../../errors.ts';
 import { access as limits } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
-import { countWindows, secondsLeft } from './counted-windows.ts';
+import { countWindows } from './counted-windows.ts';
 
 /** This many requests of one token in this many seconds. */
 export type Rate = { requests: number; seconds: number };
@@ -19,17 +19,11 @@ export function limitRate({ requests, seconds }: Rate, clock: Clock) {
 
   return ({ countedAs }: Principal, reply: FastifyReply): AppError | undefined => {
     const window = windows.count(countedAs);
-    const wait = secondsLeft(window, clock);
+    const wait = windows.secondsLeft(window);
     const left = Math.max(0, requests - window.count);
     reply.header('ratelimit-policy', policy).header('ratelimit', `"default";r=${left};t=${wait}`);
-    return window.count > requests ? tooManyRequests({ requests, seconds }, wait) : undefined;
+    if (window.count <= requests) return undefined;
+    const message = `The token has used its ${requests} requests in ${seconds} s; try again in ${wait} s.`;
+    return retryLater(42900, message, { seconds: wait });
   };
-}
-
-function tooManyRequests({ requests, seconds }: Rate, wait: number): AppError {
-  return retryLater(
-    42900,
-    `The token has used its ${requests} requests in ${seconds} s; try again in ${wait} s.`,
-    { seconds: wait },
-  );
 }

@@ -37,7 +37,12 @@ export async function serveSite(
   basePath: string,
 ): Promise<void> {
   app.get(path, (_request, reply) => reply.redirect(`${basePath}${path}/`));
-  if (!existsSync(join(folder, 'index.html'))) return answerNotBuilt(app, path);
+  if (!existsSync(join(folder, 'index.html'))) {
+    app.get(`${path}/`, () => {
+      throw new AppError(40400, 'This page is not built. In a checkout "npm run prepare" builds it.');
+    });
+    return;
+  }
   await app.register(async (scope) => {
     applyPageRules(scope);
     // A separate route, so that its methods are known.
@@ -86,12 +91,6 @@ function isAccepted({ headers }: FastifyRequest, encoding: string): boolean {
   return fields.split(',').some((field) => {
     const [name = '', weight = ''] = field.split(';');
     return name.trim() === encoding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight);
-  });
-}
-
-function answerNotBuilt(app: FastifyInstance, path: string): void {
-  app.get(`${path}/`, () => {
-    throw new AppError(40400, 'This page is not built. In a checkout "npm run prepare" builds it.');
   });
 }
 
