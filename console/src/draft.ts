@@ -12,17 +12,17 @@ const columns = columnsOf(['id', 'name', 'tag']);
 /** The plant in the form, or what is wrong with each field, by the rules of the service. */
 export function readDraft({ id, name, tag }: DraftText): Draft | { errors: DraftErrors } {
   const errors: DraftErrors = {
-    ...problem('name', [''], [name], ['']),
-    ...problem('tag', [''], ['x'], [tag]),
-    ...problem('id', [id], ['x'], ['']),
+    ...problem('name', ['', name, '']),
+    ...problem('tag', ['', 'x', tag]),
+    ...problem('id', [id, 'x', '']),
   };
   if (Object.keys(errors).length > 0) return { errors };
-  const row = rowOf(columns, [id, name, tag], 1);
+  const row = rowOf(columns, { line: 1, cells: [id, name, tag] });
   return 'draft' in row ? row.draft : { errors: { name: row.problem } };
 }
 
-function problem(field: keyof DraftText, ...cells: [string[], string[], string[]]): DraftErrors {
-  const row = rowOf(columns, cells.flat(), 1);
+function problem(field: keyof DraftText, cells: string[]): DraftErrors {
+  const row = rowOf(columns, { line: 1, cells });
   return 'problem' in row ? { [field]: row.problem } : {};
 }
 

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { errorNames } from '../../packages/client/src/error-names.ts';
+import { errorNames } from '../../packages/client/src/plant-store-error.ts';
 import { catalogue, type ErrorCode, statusOf } from '../../src/errors.ts';
 import { failuresOf, type Operations } from '../../src/http/routes/operation.ts';
 import { fileOf, requestLine } from './operation-pages.ts';

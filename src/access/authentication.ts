@@ -1,10 +1,9 @@
 import { AppError } from '../errors.ts';
 import { access as limits } from '../limits.ts';
-import type { Runtime } from '../runtime.ts';
+import type { Log, Runtime } from '../runtime.ts';
 import type { VerifyJwt } from './jwt.ts';
 import type { AccessStore, StoredToken } from './port.ts';
 import type { Scope } from './scopes.ts';
-import { createUseRecorder, dayAfter } from './token-uses.ts';
 import { hashToken, isMistyped } from './tokens.ts';
 import { disabledUser } from './users.ts';
 
@@ -22,27 +21,7 @@ export type Principal = {
   countedAs: string;
 };
 
-/** Finds the user a bearer token acts for. */
-export type Authenticate = {
-  /**
-   * Synchronous, for a token that was seen before and whose record has not changed since.
-   * @throws AppError 40102 when it has expired.
-   */
-  known(token: string): Principal | undefined;
-  /**
-   * Creates the user of a JWT on first use, unless `makesUser` is false: then an unknown user is refused.
-   * @throws AppError 40101 for a token that is unknown, revoked or not acceptable, or whose user is disabled; 40102
-   * for an expired one; 50304 for a JWT while the identity provider cannot be reached and its keys are not known.
-   */
-  lookUp(token: string, options?: { makesUser: boolean }): Promise<Principal>;
-  /**
-   * Identifies a token that was valid before: by its hash or, for a JWT, by the user it claims, since JWTs are
-   * reissued every few minutes. Proves nothing.
-   */
-  claimant(token: string): string;
-};
-
-export type AuthenticationOptions = {
+type Options = {
   store: AccessStore;
   runtime: Runtime;
   /** The operator's own token, accepted even when it looks like a mistyped opaque token or a JWT. */
@@ -57,13 +36,19 @@ export type AuthenticationOptions = {
  */
 type Known = { principal: Principal; keysVersion: number | undefined; nextUseAt: number };
 
-export function createAuthenticate(options: AuthenticationOptions): Authenticate {
-  const { store, runtime, bootstrapToken, jwts } = options;
+export type Authenticate = ReturnType<typeof createAuthenticate>;
+
+/** Finds the user a bearer token acts for. */
+export function createAuthenticate({ store, runtime, bootstrapToken, jwts }: Options) {
   const known = new Map<string, Known>();
   let knownBytes = 0;
   let epoch = store.accessEpoch();
   const recordUse = createUseRecorder(store, runtime.log);
 
+  /**
+   * Synchronous, for a token that was seen before and whose record has not changed since.
+   * @throws AppError 40102 when it has expired.
+   */
   function knownPrincipal(token: string): Principal | undefined {
     const current = store.accessEpoch();
     if (current !== epoch) {
@@ -87,6 +72,11 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     return principal;
   }
 
+  /**
+   * Creates the user of a JWT on first use, unless `makesUser` is false: then an unknown user is refused.
+   * @throws AppError 40101 for a token that is unknown, revoked or not acceptable, or whose user is disabled; 40102
+   * for an expired one; 50304 for a JWT while the identity provider cannot be reached and its keys are not known.
+   */
   async function lookUp(token: string, { makesUser } = { makesUser: true }): Promise<Principal> {
     const asked = epoch;
     const found =
@@ -115,7 +105,7 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     if (!user || user.disabledAt !== undefined) throw disabledUser();
     const countedAs = `user ${user.id}`;
     const principal = { user: { id: user.id, name }, token: undefined, ...allowed, countedAs };
-    return { principal, keysVersion, nextUseAt: Number.POSITIVE_INFINITY };
+    return { principal, keysVersion, nextUseAt: Infinity };
   }
 
   function remember(token: string, found: Known): void {
@@ -129,12 +119,53 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     knownBytes = 0;
   }
 
+  /**
+   * Identifies a token that was valid before: by its hash or, for a JWT, by the user it claims, since JWTs are
+   * reissued every few minutes. Proves nothing.
+   */
   function claimant(token: string): string {
     const user = jwts && JWT.test(token) ? jwts.claimedUser(token) : undefined;
     return user === undefined ? hashToken(token) : `user ${user}`;
   }
 
   return { known: knownPrincipal, lookUp, claimant };
+}
+
+/**
+ * Writes the day on which tokens were last used. No request waits for it: what comes while a write is under way is
+ * written together after it. What could not be written goes with the next one; a stop of the process may lose it.
+ */
+function createUseRecorder(store: AccessStore, log: Log) {
+  /** Days by token. */
+  const waiting = new Map<string, string>();
+  let isWriting = false;
+
+  async function write(): Promise<void> {
+    isWriting = true;
+    try {
+      while (waiting.size > 0) {
+        const some = waiting.entries().take(limits.usesTogether).toArray();
+        await store.recordUses(some.map(([id, on]) => ({ id, on })));
+        for (const [id, on] of some) if (waiting.get(id) === on) waiting.delete(id);
+      }
+    } catch (error) {
+      log.debug({ err: error }, 'could not record when tokens were last used');
+    } finally {
+      isWriting = false;
+    }
+  }
+
+  return (id: string, at: number): void => {
+    waiting.set(id, new Date(at).toISOString().slice(0, 10));
+    if (!isWriting) void write();
+  };
+}
+
+const DAY_MS = 86_400_000;
+
+/** When the next UTC day begins. Both are milliseconds since the Unix epoch. */
+function dayAfter(ms: number): number {
+  return (Math.floor(ms / DAY_MS) + 1) * DAY_MS;
 }
 
 /** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of a header that begins with `{"`. */

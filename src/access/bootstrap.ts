@@ -1,5 +1,4 @@
-import type { Runtime } from '../runtime.ts';
-import type { AccessStore } from './port.ts';
+import type { AccessContext } from './port.ts';
 import { scopes } from './scopes.ts';
 import { createToken, hashToken } from './tokens.ts';
 
@@ -13,7 +12,7 @@ export const ADMIN = 'admin';
  * creates it.
  */
 export async function bootstrap(
-  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  { store, runtime }: AccessContext,
   bootstrapToken: string | undefined,
 ): Promise<{ token: string | undefined }> {
   if (bootstrapToken !== undefined) {

@@ -1,5 +1,4 @@
 import {
-  type CryptoKey,
   createLocalJWKSet,
   errors,
   type JSONWebKeySet,
@@ -8,38 +7,19 @@ import {
 } from 'jose';
 import { type AppError, retryLater } from '../errors.ts';
 import { identityProvider as limits } from '../limits.ts';
-import type { Clock, Log } from '../runtime.ts';
-
-/** The signing keys that an identity provider last published. */
-export type KeySet = {
-  /**
-   * The public key for a token's header. For an unknown key it asks the provider, at most every `unknownKeyMs`;
-   * concurrent callers share the request.
-   * @throws jose's `JWKSNoMatchingKey` and `JWKSMultipleMatchingKeys`. AppError 50304 when the provider cannot be
-   * reached, so that nobody can say whether it has the key.
-   */
-  find(header: JWSHeaderParameters): Promise<{ key: CryptoKey; version: number }>;
-  /**
-   * A number that changes with the keys: a token verified under another number may no longer be valid. Undefined when
-   * the keys are too old; `find` then fetches them again.
-   */
-  version(): number | undefined;
-};
-
-export type KeySetParts = {
-  fetchKeys(): Promise<JSONWebKeySet>;
-  clock: Clock;
-  log: Log;
-  /** Ignore failures after it was aborted. */
-  stopped: AbortSignal;
-};
+import type { Runtime } from '../runtime.ts';
 
 /**
- * Starts to fetch at once, so that the log shows at start when the provider cannot be reached. There is no timer: old
+ * The signing keys that an identity provider last published. Starts to fetch at once, so that the log shows at start when the provider cannot be reached. There is no timer: old
  * keys are refreshed when they are used. While the provider is down, the known keys stay in use. Only after a quiet
  * period, when nobody knows whether it is down, does a request wait for it.
+ * @param stopped failures after it was aborted are ignored
  */
-export function createKeySet({ fetchKeys, clock, log, stopped }: KeySetParts): KeySet {
+export function createKeySet(
+  fetchKeys: () => Promise<JSONWebKeySet>,
+  { clock, log }: Pick<Runtime, 'clock' | 'log'>,
+  stopped: AbortSignal,
+) {
   let keys: LocalJWKSet | undefined;
   let text: string | undefined;
   let version = 0;
@@ -89,6 +69,10 @@ export function createKeySet({ fetchKeys, clock, log, stopped }: KeySetParts): K
     return ms > limits.trustedMs && !isFailing ? 'too old' : 'old';
   }
 
+  /**
+   * A number that changes with the keys: a token verified under another number may no longer be valid. Undefined when
+   * the keys are too old; `find` then fetches them again.
+   */
   function currentVersion(): number | undefined {
     const now = age();
     if (now === 'too old') return undefined;
@@ -96,7 +80,7 @@ export function createKeySet({ fetchKeys, clock, log, stopped }: KeySetParts): K
     return version;
   }
 
-  async function look(header: JWSHeaderParameters): Promise<{ key: CryptoKey; version: number } | undefined> {
+  async function look(header: JWSHeaderParameters) {
     if (!keys) return undefined;
     const from = version;
     try {
@@ -107,6 +91,12 @@ export function createKeySet({ fetchKeys, clock, log, stopped }: KeySetParts): K
     }
   }
 
+  /**
+   * The public key for a token's header. For an unknown key it asks the provider, at most every `unknownKeyMs`;
+   * concurrent callers share the request.
+   * @throws jose's `JWKSNoMatchingKey` and `JWKSMultipleMatchingKeys`. AppError 50304 when the provider cannot be
+   * reached, so that nobody can say whether it has the key.
+   */
   async function find(header: JWSHeaderParameters) {
     if (currentVersion() === undefined) await refresh();
     let found = await look(header);

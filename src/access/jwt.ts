@@ -8,7 +8,7 @@ import { isScope, type Scope } from './scopes.ts';
 import { isUserName, userNameRule } from './users.ts';
 
 /** The content of a JWT with a valid signature and valid claims. */
-export type VerifiedJwt = {
+type Claims = {
   /** Satisfies `isUserName`. */
   user: string;
   scopes: ReadonlySet<Scope>;
@@ -16,22 +16,6 @@ export type VerifiedJwt = {
   expiresAt: number;
   /** The same with the clock skew: when it is refused. */
   refusedFrom: number;
-  /** The keys it was verified with. */
-  keysVersion: number;
-};
-
-/** Verifies the JWTs of one identity provider. */
-export type VerifyJwt = {
-  /**
-   * Verifies signature, issuer, audience and times (RFC 7519 §7.2, RFC 8725).
-   * @throws AppError 40101, 40102 when it has expired, 50304 when the provider cannot be reached and its keys are not
-   * known. The message says what is wrong and repeats nothing of the token.
-   */
-  verify(token: string): Promise<VerifiedJwt>;
-  /** The user that a JWT of this provider claims to act for. Does not check its signature. */
-  claimedUser(token: string): string | undefined;
-  /** A token verified under another number must be verified again; when undefined, every token must be. */
-  keysVersion(): number | undefined;
 };
 
 export type IdentityProvider = IdentityProviderLocation & {
@@ -46,22 +30,28 @@ export type IdentityProvider = IdentityProviderLocation & {
 /** Fixed, whatever the header or the key says. Shared secrets (HMAC) and `none` are not accepted. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 
-/** Starts to fetch the provider's keys, and gives up when `stopped` is aborted. */
+export type VerifyJwt = ReturnType<typeof createVerifyJwt>;
+
+/**
+ * Verifies the JWTs of one identity provider. Starts to fetch the provider's keys, and gives up when `stopped` is
+ * aborted.
+ */
 export function createVerifyJwt(
   provider: IdentityProvider,
   { clock, log }: Pick<Runtime, 'clock' | 'log'>,
   stopped: AbortSignal,
-): VerifyJwt {
+) {
   const { issuer, audience, userClaim } = provider;
-  const keySet = createKeySet({
-    fetchKeys: createKeySource(provider, stopped),
-    // If the clock were set back, old keys would stay in use, and new ones unknown, for that long.
-    clock: steadyClock(clock),
-    log,
-    stopped,
-  });
+  // If the clock were set back, old keys would stay in use, and new ones unknown, for that long.
+  const forKeys = { clock: steadyClock(clock), log };
+  const keySet = createKeySet(createKeySource(provider, stopped), forKeys, stopped);
 
-  async function verify(token: string): Promise<VerifiedJwt> {
+  /**
+   * Verifies signature, issuer, audience and times (RFC 7519 §7.2, RFC 8725). `keysVersion`: the keys it did so with.
+   * @throws AppError 40101, 40102 when it has expired, 50304 when the provider cannot be reached and its keys are not
+   * known. The message says what is wrong and repeats nothing of the token.
+   */
+  async function verify(token: string): Promise<Claims & { keysVersion: number }> {
     let keysVersion = 0;
     try {
       refuseOtherIssuer(token, issuer);
@@ -87,6 +77,7 @@ export function createVerifyJwt(
     }
   }
 
+  /** The user that a JWT of this provider claims to act for. Does not check its signature. */
   function claimedUser(token: string): string | undefined {
     try {
       const { iss, [userClaim]: user } = decodeJwt(token);
@@ -96,7 +87,12 @@ export function createVerifyJwt(
     }
   }
 
-  return { verify, claimedUser, keysVersion: keySet.version };
+  return {
+    verify,
+    claimedUser,
+    /** A token verified under another number must be verified again; when undefined, every token must be. */
+    keysVersion: keySet.version,
+  };
 }
 
 /** Checked before the signature, so that a foreign token causes no request to our provider. */
@@ -104,10 +100,7 @@ function refuseOtherIssuer(token: string, issuer: string): void {
   if (decodeJwt(token).iss !== issuer) throw unacceptable(CLAIMS.iss);
 }
 
-function readClaims(
-  payload: JWTPayload,
-  { userClaim, scopeClaim }: IdentityProvider,
-): Omit<VerifiedJwt, 'keysVersion'> {
+function readClaims(payload: JWTPayload, { userClaim, scopeClaim }: IdentityProvider): Claims {
   // The client must prove that it holds a key (RFC 7800), which this service does not check. Accepting the token
   // without the proof would only help a thief.
   if (payload.cnf !== undefined) {

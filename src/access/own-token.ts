@@ -146,13 +146,8 @@ export function tokenView(token: OwnToken): Record<keyof TokenView, unknown> {
     id,
     label,
     scopes,
-    createdAt: timeText(createdAt),
-    expiresAt: expiresAt === undefined ? undefined : timeText(expiresAt),
+    createdAt: new Date(createdAt).toISOString(),
+    expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
     lastUsedOn,
   };
-}
-
-/** Milliseconds since the Unix epoch as RFC 3339. */
-export function timeText(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,17 +1,14 @@
 import { AppError } from '../errors.ts';
 import type { Caller, CallerFor } from '../idempotency/port.ts';
 import { access as limits } from '../limits.ts';
-import type { Runtime } from '../runtime.ts';
 import { type Principal, unknownToken } from './authentication.ts';
-import { type OwnToken, type TokenInput, type TokenRotationInput, timeText } from './own-token.ts';
-import type { AccessStore, StoredToken, TokenCreationOutcome, TokenRotationOutcome } from './port.ts';
+import type { OwnToken, TokenInput, TokenRotationInput } from './own-token.ts';
+import type { AccessContext, StoredToken, TokenCreationOutcome, TokenRotationOutcome } from './port.ts';
 import { type Scope, scopes } from './scopes.ts';
 import { lifetimeOf, newToken, tokenStatus } from './tokens.ts';
 import { disabledUser } from './users.ts';
 
 /** What a user does with their own tokens. A token gives others no more than it has, neither scopes nor time. */
-
-export type AccessContext = { store: AccessStore; runtime: Runtime };
 
 /** A token that was just created; `token` is in no other answer. */
 export type CreatedToken = OwnToken & { token: string };
@@ -64,12 +61,9 @@ export async function rotateOwnToken(
   if (!old) throw noToken();
   refuseMore(principal, old);
   const { token, kept } = newToken(runtime);
-  const end = Math.min(
-    kept.createdAt + (lifetimeOf(old) ?? Number.POSITIVE_INFINITY),
-    principal.expiresAt ?? Number.POSITIVE_INFINITY,
-  );
+  const end = Math.min(kept.createdAt + (lifetimeOf(old) ?? Infinity), principal.expiresAt ?? Infinity);
   const replacement = { ...kept, expiresAt: Number.isFinite(end) ? end : undefined };
-  const overlapUntil = Math.min(kept.createdAt + overlap * 1000, old.expiresAt ?? Number.POSITIVE_INFINITY);
+  const overlapUntil = Math.min(kept.createdAt + overlap * 1000, old.expiresAt ?? Infinity);
   const result = { ...old, ...replacement, lastUsedOn: undefined, token, overlapUntil };
   const rotation = { id, replacement, overlapUntil };
   const outcome = await store.rotateToken(rotation, asking(principal), callerFor(result));
@@ -105,7 +99,7 @@ function refuseMore(
   if (end !== undefined && (expiresAt === undefined || expiresAt > end)) {
     throw new AppError(
       40300,
-      `The token expires at ${timeText(end)}, and can pass on no longer life than that.`,
+      `The token expires at ${new Date(end).toISOString()}, and can pass on no longer life than that.`,
     );
   }
 }

@@ -1,5 +1,8 @@
 import type { Caller } from '../idempotency/port.ts';
+import type { Runtime } from '../runtime.ts';
 import type { Scope } from './scopes.ts';
+
+export type AccessContext = { store: AccessStore; runtime: Runtime };
 
 /** What access needs from a store. */
 export interface AccessStore {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { access } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
-import type { AccessStore, StoredToken, TokenRefusal, TokenRotationOutcome } from './port.ts';
+import type { AccessContext, StoredToken } from './port.ts';
 import type { Scope } from './scopes.ts';
 
 const PREFIX = 'pst_';
@@ -55,7 +55,7 @@ export function newToken({ random, ids, clock }: Runtime) {
   return { token, kept: { id: ids.next('tok'), hash: hashToken(token), createdAt: clock.now() } };
 }
 
-export type TokenRequest = {
+type TokenRequest = {
   /** The user's name. */
   user: string;
   /** Must satisfy `isLabel`. */
@@ -67,7 +67,7 @@ export type TokenRequest = {
 
 /** Creates a token, which cannot be shown again. Undefined when there is no such user. */
 export async function createToken(
-  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  { store, runtime }: AccessContext,
   { user, label, scopes, expiresInMs }: TokenRequest,
 ): Promise<{ id: string; token: string } | undefined> {
   const { token, kept } = newToken(runtime);
@@ -76,7 +76,7 @@ export async function createToken(
   return outcome === 'created' ? { id: kept.id, token } : undefined;
 }
 
-export type RotationRequest = {
+type RotationRequest = {
   /** The id of the token to replace. */
   id: string;
   /** How long the old token keeps working, in milliseconds; 0 ends it now. */
@@ -85,20 +85,14 @@ export type RotationRequest = {
   expiresInMs?: number | undefined;
 };
 
-/** Times are milliseconds since the Unix epoch. `expiresAt`: of the new token, undefined if it never expires. */
-export type RotatedToken = {
-  id: string;
-  token: string;
-  user: string;
-  expiresAt: number | undefined;
-  oldUntil: number;
-};
-
-/** Replaces a live token with a new one of the same user, label and scopes. */
+/**
+ * Replaces a live token with a new one of the same user, label and scopes. `oldUntil` and `expiresAt`: when the old and
+ * the new one end, in milliseconds since the Unix epoch; the new one may never expire.
+ */
 export async function rotateToken(
-  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  { store, runtime }: AccessContext,
   { id: oldId, overlapMs, expiresInMs }: RotationRequest,
-): Promise<RotatedToken | Exclude<TokenRotationOutcome, 'rotated' | TokenRefusal>> {
+) {
   const old = (await store.tokens()).find(({ id }) => id === oldId);
   if (!old) return 'no token';
   const { token, kept } = newToken(runtime);
@@ -119,7 +113,7 @@ export function lifetimeOf({ createdAt, expiresAt }: StoredToken): number | unde
 }
 
 /** `disabled`: it would be live, but its user is disabled. Only a live token is accepted. */
-export type TokenStatus = 'live' | 'disabled' | 'expired' | 'revoked';
+type TokenStatus = 'live' | 'disabled' | 'expired' | 'revoked';
 
 export function tokenStatus({ user, expiresAt, revokedAt }: StoredToken, now: number): TokenStatus {
   if (revokedAt !== undefined) return 'revoked';

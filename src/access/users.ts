@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts';
 import { access } from '../limits.ts';
-import type { Runtime } from '../runtime.ts';
-import type { AccessStore } from './port.ts';
+import type { AccessContext } from './port.ts';
 
 export const userNameRule =
   `1 to ${access.userNameLength} characters, without control characters or lone surrogates, ` +
@@ -27,7 +26,7 @@ export function disabledUser(): AppError {
  * and their webhooks hold all pending and new deliveries. Enabling undoes it.
  */
 export async function setUserDisabled(
-  { store, runtime }: { store: AccessStore; runtime: Runtime },
+  { store, runtime }: AccessContext,
   name: string,
   isDisabled: boolean,
 ): Promise<'changed' | 'as before' | 'no user'> {

@@ -8,26 +8,16 @@ export type CsvRecord = {
   problem?: string;
 };
 
-/** Takes the text of a CSV file in pieces of any length. */
-export type CsvReader = {
-  /** The records completed so far. Throws an `Error` with a sentence for a record that is too long. */
-  push(text: string): CsvRecord[];
-  /** The last record, which needs no line break at its end. Call it once, after the last piece. */
-  end(): CsvRecord[];
-  /** What separates the cells, once the first record is read. */
-  delimiter(): Delimiter | undefined;
-};
-
 export type Delimiter = ',' | ';' | '\t';
 
 /**
- * Reads CSV (RFC 4180): commas, double quotes, lines that end in LF or CRLF. If the first record has a semicolon or a
+ * Reads the text of a CSV file (RFC 4180), in pieces of any length: commas, double quotes, lines that end in LF or CRLF. If the first record has a semicolon or a
  * tab before any comma, that separates all cells instead: spreadsheets write them where numbers have decimal commas.
  * Skips empty lines. A record with wrong quotes has a problem, and reading resumes at the next line, so that one mistake
  * costs one row.
  * @param longest the most characters in a record
  */
-export function createCsvReader(longest: number): CsvReader {
+export function createCsvReader(longest: number) {
   let delimiter: Delimiter | undefined;
   let text = '';
   /** Where the next record begins, in `text` and in the file. */
@@ -54,11 +44,14 @@ export function createCsvReader(longest: number): CsvReader {
   }
 
   return {
-    push(piece) {
+    /** The records completed so far. Throws an `Error` with a sentence for a record that is too long. */
+    push(piece: string): CsvRecord[] {
       text += piece;
       return take(false);
     },
+    /** The last record, which needs no line break at its end. Call it once, after the last piece. */
     end: () => take(true),
+    /** What separates the cells, once the first record is read. */
     delimiter: () => delimiter,
   };
 }

@@ -1,4 +1,5 @@
-import { MAX_ID, MIN_ID, Name, parsePlantId, Tag } from '../plants/plant.ts';
+import { canonicalId, MAX_ID, MIN_ID, Name, Tag } from '../plants/plant.ts';
+import type { CsvRecord } from './csv.ts';
 
 /** The plant that a row describes. Without an id, the service assigns the next free one. */
 export type Draft = { id?: bigint; name: string; tag?: string };
@@ -17,9 +18,9 @@ export type Columns = {
   count: number;
 };
 
-const MEMBERS = ['id', 'name', 'tag'] as const;
 /** The columns that an error report adds. A report can be imported again as it is. */
-const REPORTED = ['line', 'error'] as const;
+const REPORTED: readonly string[] = ['line', 'error'];
+const KNOWN: readonly string[] = ['id', 'name', 'tag', ...REPORTED];
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
 
@@ -27,9 +28,8 @@ const BYTE_ORDER_MARK = /^\uFEFF/;
 export function columnsOf(header: readonly string[]): Columns {
   const names = header.map((cell, index) => (index === 0 ? cell.replace(BYTE_ORDER_MARK, '') : cell).trim());
   const titles = names.map((name) => name.toLowerCase());
-  const known: readonly string[] = [...MEMBERS, ...REPORTED];
   for (const [index, title] of titles.entries()) {
-    if (!known.includes(title)) {
+    if (!KNOWN.includes(title)) {
       throw new Error(`Column ${index + 1} is named ${shown(names[index] ?? title)}. ${HEADER_RULE}`);
     }
     if (titles.indexOf(title) < index) throw new Error(`The column "${title}" appears twice. ${HEADER_RULE}`);
@@ -39,7 +39,7 @@ export function columnsOf(header: readonly string[]): Columns {
   if (name === undefined) throw new Error(`There is no column "name". ${HEADER_RULE}`);
   const own = titles
     .map((title, index) => ({ title, index }))
-    .filter(({ title }) => !REPORTED.some((reported) => reported === title));
+    .filter(({ title }) => !REPORTED.includes(title));
   return { id: find('id'), name, tag: find('tag'), own, count: titles.length };
 }
 
@@ -47,11 +47,11 @@ const HEADER_RULE =
   'The first line must name the columns: name and, optionally, id and tag, in any order, such as: id,name,tag';
 
 /**
- * Reads a row of a table and checks it against the rules of a plant.
- * @param cells unchanged: a name keeps its blanks; an empty id or tag counts as absent
- * @param line where the row begins, from 1
+ * Reads a row of a table and checks it against the rules of a plant. A name keeps its blanks; an empty id or tag counts
+ * as absent.
  */
-export function rowOf(columns: Columns, cells: readonly string[], line: number): Row {
+export function rowOf(columns: Columns, { line, cells, problem }: CsvRecord): Row {
+  if (problem !== undefined) return { line, problem };
   if (cells.length !== columns.count) {
     return {
       line,
@@ -60,8 +60,9 @@ export function rowOf(columns: Columns, cells: readonly string[], line: number):
   }
   const cell = (index: number | undefined) => (index === undefined ? '' : (cells[index] ?? ''));
   const idText = cell(columns.id).trim();
-  const id = idText === '' ? undefined : parseId(idText);
-  if (id === null) return { line, problem: ID_RULE };
+  // The canonical form only: another program has rewritten numbers such as `007` or `9.2E+18`.
+  const id = canonicalId(idText);
+  if (id === undefined && idText !== '') return { line, problem: ID_RULE };
   const tag = cell(columns.tag);
   return rowFor({ name: cell(columns.name), tag: tag === '' ? undefined : tag, id }, line);
 }
@@ -76,7 +77,7 @@ export function rowOfJson(value: unknown, line: number): Row {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { line, problem: 'The row is not a JSON object, such as {"name":"Alder"}.' };
   }
-  const unknown = Object.keys(value).find((member) => !isKnown(member));
+  const unknown = Object.keys(value).find((member) => !KNOWN.includes(member));
   if (unknown !== undefined) {
     return {
       line,
@@ -91,10 +92,6 @@ export function rowOfJson(value: unknown, line: number): Row {
   }
   if (tag !== undefined && typeof tag !== 'string') return { line, problem: TAG_RULE };
   return rowFor({ name, tag, id }, line);
-}
-
-function isKnown(member: string): boolean {
-  return MEMBERS.some((name) => name === member) || REPORTED.some((name) => name === member);
 }
 
 const NAME_RULE = `The name must be ${Name.description}.`;
@@ -125,15 +122,6 @@ function fits(text: string, codePoints: number): boolean {
   return text.length <= 2 * codePoints && [...text].length <= codePoints;
 }
 
-/** Accepts the canonical form only: another program has rewritten numbers such as `007` or `9.2E+18`. */
-function parseId(text: string): bigint | null {
-  try {
-    return parsePlantId(text);
-  } catch {
-    return null;
-  }
-}
-
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
@@ -147,13 +135,8 @@ function shown(name: string): string {
 /**
  * The cells of a failed row, for the error report. A row with the wrong number of cells keeps a wrong number, so that
  * a report imported without repair does not turn it into a valid row.
- * @param isBroken whether the cells are the text of a row with wrong quotes
  */
-export function reportedCells(
-  { own, count }: Columns,
-  cells: readonly string[],
-  isBroken: boolean,
-): readonly string[] {
-  if (cells.length === count && !isBroken) return own.map(({ index }) => cells[index] ?? '');
+export function reportedCells({ own, count }: Columns, { cells, problem }: CsvRecord): readonly string[] {
+  if (cells.length === count && problem === undefined) return own.map(({ index }) => cells[index] ?? '');
   return cells.length === own.length ? [...cells, ''] : cells;
 }

@@ -189,5 +189,3 @@ export const catalogue = {
     help: 'Always 1; its labels give the versions of the service and of Node, and the kind of store.',
   },
 } as const satisfies Record<string, Metric>;
-
-export type MetricKey = keyof typeof catalogue;

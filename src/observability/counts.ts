@@ -1,21 +1,15 @@
 import { catalogue as errors } from '../errors.ts';
 import { catalogue } from './catalogue.ts';
-import {
-  type AttemptEnd,
-  attemptEnds,
-  type EndedRequest,
-  type Measures,
-  type QueueName,
-  queueNames,
-} from './port.ts';
-import type { Sample } from './registry.ts';
-import { createTally, type Tally } from './tally.ts';
+import { type AttemptEnd, attemptEnds, type EndedRequest, type Measures, queueNames } from './port.ts';
 
 /** The status of a request whose client left; no response has it. */
 const LEFT = 499;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Faults of the store or the service: the only failures of a command that count. */
 const STORE_FAULTS = [50000, 50301, 50302] as const;
+
+/** A line of the export. `metricName` is set where it differs from the metric's name, as in a histogram. */
+export type Sample = { labels: Record<string, string | number>; value: number; metricName?: string };
 
 /** The metrics that are counted as events happen; the others are read on demand. */
 export function createCounts() {
@@ -72,6 +66,11 @@ export function one(value: number): Sample[] {
   return [{ labels: {}, value }];
 }
 
+/** A sample for each value of the label. */
+export function by(label: string, values: Readonly<Record<string, number>>): Sample[] {
+  return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }));
+}
+
 /** Three short lookups per request; one key built from all labels would cost a string and its hash. */
 function requestTallies() {
   const { name, buckets } = catalogue.requestDuration;
@@ -107,7 +106,7 @@ function commitTallies() {
   const commands = talliesBy('queue', queueNames, commitCommands);
   const durations = talliesBy('queue', queueNames, commitDuration);
   const waits = talliesBy('queue', queueNames, queueWait);
-  const add: Measures['batchEnded'] = (queue: QueueName, batch) => {
+  const add: Measures['batchEnded'] = (queue, batch) => {
     commands.of[queue].add(batch.commands);
     durations.of[queue].add(batch.commitMs / 1000);
     waits.of[queue].add(batch.waitMs / 1000);
@@ -145,8 +144,7 @@ function countBy(names: readonly string[]) {
       const count = counts.get(name);
       if (count !== undefined) counts.set(name, count + 1);
     },
-    samples: (label: string): Sample[] =>
-      [...counts].map(([name, value]) => ({ labels: { [label]: name }, value })),
+    samples: (label: string) => by(label, Object.fromEntries(counts)),
   };
 }
 
@@ -160,5 +158,39 @@ function talliesBy<N extends string>(
     // One entry for each of the names.
     of: Object.fromEntries(entries) as Record<N, Tally>,
     samples: () => entries.flatMap(([each, tally]) => tally.samples(name, { [label]: each })),
+  };
+}
+
+type Tally = ReturnType<typeof createTally>;
+
+/**
+ * Counts values by size, for a histogram. The library builds a text of the labels for each value, which costs a
+ * microsecond; this takes nanoseconds.
+ */
+function createTally(bounds: readonly number[]) {
+  const counts = new Float64Array(bounds.length + 1);
+  let sum = 0;
+
+  return {
+    add(value: number): void {
+      let i = 0;
+      while (i < bounds.length && value > (bounds[i] ?? 0)) i++;
+      counts[i] = (counts[i] ?? 0) + 1;
+      sum += value;
+    },
+    /** The samples of a histogram: how many values were at most each bound, their number and their sum. */
+    samples(name: string, labels: Sample['labels']): Sample[] {
+      let total = 0;
+      const buckets = [...counts].map((count, i) => {
+        total += count;
+        const le = bounds[i] ?? '+Inf';
+        return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: total };
+      });
+      return [
+        ...buckets,
+        { metricName: `${name}_sum`, labels, value: sum },
+        { metricName: `${name}_count`, labels, value: total },
+      ];
+    },
   };
 }

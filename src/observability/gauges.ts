@@ -1,9 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { observability as limits } from '../limits.ts';
 import { type Clock, type Log, timeOfId } from '../runtime.ts';
-import { one } from './counts.ts';
+import { by, one, type Sample } from './counts.ts';
 import type { QueueReading, SendingReading, SizeReading, StoreReadings } from './port.ts';
-import { readRarely } from './rare-reading.ts';
-import type { Sample } from './registry.ts';
 
 /** Where the gauges are read. A missing part, such as the dispatcher of a replica without one, has none. */
 export type Sources = {
@@ -15,7 +14,7 @@ export type Sources = {
 
 type Parts = { clock: Clock; log: Log; version: string };
 
-/** The values read on demand. Each is in memory or read rarely (`rare-reading.ts`). */
+/** The values read on demand. Each is in memory or read rarely. */
 export function createGauges(sources: Sources, { clock, log, version }: Parts) {
   async function queues(): Promise<readonly QueueReading[]> {
     const sending = await sources.sending?.();
@@ -27,24 +26,18 @@ export function createGauges(sources: Sources, { clock, log, version }: Parts) {
       (await queues()).map(({ queue, commands }) => ({ labels: { queue }, value: commands })),
     queueAge: async () =>
       (await queues()).map(({ queue, ageMs }) => ({ labels: { queue }, value: ageMs / 1000 })),
-    ...laneGauges(sources),
+    deliveriesUnderWay: async () => (sources.sending ? one((await sources.sending()).underWay) : []),
+    async lanes() {
+      if (!sources.sending) return [];
+      const { silent, failing } = await sources.sending();
+      return by('state', { silent, failing });
+    },
     ...webhookGauges(sources, clock, log),
     ...sizeGauges(sources, log),
     loopActive: () => one(performance.eventLoopUtilization().active / 1000),
     buildInfo: () => {
       const store = sources.store?.kind ?? '';
       return [{ labels: { version, node: process.version, store }, value: 1 }];
-    },
-  };
-}
-
-function laneGauges(sources: Sources) {
-  return {
-    deliveriesUnderWay: async () => (sources.sending ? one((await sources.sending()).underWay) : []),
-    async lanes(): Promise<Sample[]> {
-      if (!sources.sending) return [];
-      const { silent, failing } = await sources.sending();
-      return by('state', { silent, failing });
     },
   };
 }
@@ -95,14 +88,49 @@ function sizeGauges(sources: Sources, log: Log) {
   return { storeSize: () => sample('bytes'), storeFree: () => sample('freeBytes') };
 }
 
-function by(label: string, values: Record<string, number>): Sample[] {
-  return Object.entries(values).map(([name, value]) => ({ labels: { [label]: name }, value }));
-}
-
 function ageOfEvent(id: string | undefined, now: number): number {
   return age(id === undefined ? undefined : timeOfId(id), now);
 }
 
 function age(since: number | undefined, now: number): number {
   return since === undefined ? 0 : Math.max(0, now - since) / 1000;
+}
+
+/**
+ * Reads an expensive value rarely: at most a twentieth of the time, and only on demand. A caller waits briefly for a
+ * new value and otherwise gets the last one: undefined when there is none. `at`: when it was read, by a clock that never
+ * goes back.
+ * @param onFailure called with the first of consecutive failures
+ */
+export function readRarely<T>(read: () => Promise<T>, onFailure: (error: unknown) => void) {
+  let last: { value: T; at: number } | undefined;
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
+  let fails = false;
+
+  async function refresh(): Promise<void> {
+    const begin = performance.now();
+    try {
+      last = { value: await read(), at: performance.now() };
+      fails = false;
+    } catch (error) {
+      // The age of the last value keeps growing.
+      if (!fails) onFailure(error);
+      fails = true;
+    } finally {
+      const end = performance.now();
+      nextAt = end + Math.max(limits.readEveryMs, 19 * (end - begin));
+      underWay = undefined;
+    }
+  }
+
+  return async () => {
+    if (!underWay && performance.now() < nextAt) return last;
+    underWay ??= refresh();
+    const patience = new AbortController();
+    const { signal } = patience;
+    await Promise.race([underWay, pause(limits.readMs, undefined, { signal }).catch(() => {})]);
+    patience.abort();
+    return last;
+  };
 }

@@ -7,7 +7,7 @@ import {
   type PlantWith,
   verifyWebhook,
 } from '../../packages/client/src/client.ts';
-import { errorNames } from '../../packages/client/src/error-names.ts';
+import { errorNames } from '../../packages/client/src/plant-store-error.ts';
 import type { NewPlant } from '../../packages/client/src/schemas.ts';
 import type { NewPlant as VerifiedPlant } from '../../packages/client/src/verify-webhook.ts';
 import { catalogue } from '../../src/errors.ts';

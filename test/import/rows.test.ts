@@ -6,7 +6,7 @@ const all = columnsOf(['id', 'name', 'tag']);
 
 test('columns may be in any order and case, with a byte order mark and blanks around their names', () => {
   const columns = columnsOf(['\uFEFF TAG', 'Name ', 'id']);
-  assert.deepEqual(rowOf(columns, ['Alnus', 'Alder', '7'], 2), {
+  assert.deepEqual(rowOf(columns, { line: 2, cells: ['Alnus', 'Alder', '7'] }), {
     line: 2,
     draft: { id: 7n, name: 'Alder', tag: 'Alnus' },
   });
@@ -26,12 +26,15 @@ for (const [header, message] of wrongHeaders) {
 }
 
 test('an empty id or tag counts as absent, and a name keeps its blanks', () => {
-  assert.deepEqual(rowOf(all, ['', ' Alder ', ''], 3), { line: 3, draft: { name: ' Alder ' } });
+  assert.deepEqual(rowOf(all, { line: 3, cells: ['', ' Alder ', ''] }), {
+    line: 3,
+    draft: { name: ' Alder ' },
+  });
 });
 
 test('the columns of an error report are skipped, so that it can be imported unchanged', () => {
   const columns = columnsOf(['name', 'line', 'error']);
-  assert.deepEqual(rowOf(columns, ['Alder', '7', 'The service was closed.'], 2), {
+  assert.deepEqual(rowOf(columns, { line: 2, cells: ['Alder', '7', 'The service was closed.'] }), {
     line: 2,
     draft: { name: 'Alder' },
   });
@@ -57,7 +60,7 @@ const wrongCells: readonly [string[], RegExp][] = [
 ];
 for (const [cells, problem] of wrongCells) {
   test(`the row ${cells.join().slice(0, 30)} has a problem: ${problem.source.slice(1, 24)}`, () => {
-    const row = rowOf(all, cells, 9);
+    const row = rowOf(all, { line: 9, cells });
     assert.equal(row.line, 9);
     assert.match('problem' in row ? row.problem : '', problem);
   });
@@ -65,7 +68,7 @@ for (const [cells, problem] of wrongCells) {
 
 test('names of 255 code points outside the basic plane and 64-bit ids are accepted', () => {
   const name = '\u{1f331}'.repeat(255);
-  assert.deepEqual(rowOf(all, ['-9223372036854775808', name, ''], 2), {
+  assert.deepEqual(rowOf(all, { line: 2, cells: ['-9223372036854775808', name, ''] }), {
     line: 2,
     draft: { id: -(2n ** 63n), name },
   });

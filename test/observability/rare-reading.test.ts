@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { observability as limits } from '../../src/limits.ts';
-import { createGauges } from '../../src/observability/gauges.ts';
+import { createGauges, readRarely } from '../../src/observability/gauges.ts';
 import type { WebhooksReading } from '../../src/observability/port.ts';
-import { readRarely } from '../../src/observability/rare-reading.ts';
 import { firstId, silentLog } from '../../src/runtime.ts';
 
 /** Time that passes only when the test says so. */

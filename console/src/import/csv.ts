@@ -35,10 +35,10 @@ export async function readPlantFile(file: File): Promise<PlantFile> {
     throw new Error('The file is empty. Its first line must name the columns, such as: id,name,tag');
   if (header.problem !== undefined) throw new Error(`The first line cannot be read. ${header.problem}`);
   const columns = columnsOf(header.cells);
-  const rows = records.map(({ cells, line, problem }) => ({
-    row: problem === undefined ? rowOf(columns, cells, line) : { line, problem },
-    name: cells[problem === undefined ? columns.name : 0] ?? '',
-    reported: reportedCells(columns, cells, problem !== undefined),
+  const rows = records.map((record) => ({
+    row: rowOf(columns, record),
+    name: record.cells[record.problem === undefined ? columns.name : 0] ?? '',
+    reported: reportedCells(columns, record),
   }));
   return { name: file.name, columns, delimiter: reader.delimiter(), rows, fingerprint: fingerprintOf(text) };
 }

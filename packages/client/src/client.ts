@@ -10,12 +10,11 @@ import type { ActiveHour, Me } from './schemas.ts';
 import { type Tokens, tokensOf } from './tokens.ts';
 import { type Webhooks, webhooksOf } from './webhooks.ts';
 
-export type { ErrorName } from './error-names.ts';
 export type { StreamedEvent, StreamOptions } from './event-stream.ts';
 export type { EventListOptions, EventPage, Events } from './events.ts';
 export type { Int64, Int64Input } from './json.ts';
 export type { Page } from './pages.ts';
-export { PlantStoreError } from './plant-store-error.ts';
+export { type ErrorName, PlantStoreError } from './plant-store-error.ts';
 export type { CreatedPlant, PlantField, PlantListOptions, Plants, PlantWith } from './plants.ts';
 export type { CallOptions, KeyedOptions, PlantStoreOptions } from './requests.ts';
 export type * from './schemas.ts';

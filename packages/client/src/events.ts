@@ -1,5 +1,5 @@
 import { type StreamedEvent, type StreamOptions, streamEvents } from './event-stream.ts';
-import { walk } from './pages.ts';
+import { type InPages, walk } from './pages.ts';
 import type { CallOptions, Requests } from './requests.ts';
 import type { PlantEvent } from './schemas.ts';
 
@@ -14,9 +14,7 @@ export type EventListOptions = CallOptions & {
 /** What happened to the plants that the user has access to. */
 export type Events = {
   /** The events up to now, oldest first, in pages of `pageSize`, by default 1 000. */
-  list(
-    options?: EventListOptions & { pageSize?: number | undefined },
-  ): AsyncGenerator<PlantEvent, void, void>;
+  list(options?: InPages<EventListOptions>): AsyncGenerator<PlantEvent, void, void>;
   /** At most `limit` events, by default 100. Fewer are all that exist so far. */
   page(options?: EventListOptions & { limit?: number | undefined }): Promise<EventPage>;
   /**
@@ -28,7 +26,6 @@ export type Events = {
   stream(options?: StreamOptions): AsyncGenerator<StreamedEvent, void, void>;
 };
 
-/** The operations on events. */
 export function eventsOf(requests: Requests): Events {
   const page: Events['page'] = async ({ limit = 100, signal, ...query } = {}) => {
     const { events: items, cursor } = await requests.read<{ events: PlantEvent[]; cursor: string }>({

@@ -5,6 +5,12 @@ export type Page<Item> = {
   next: string | undefined;
 };
 
+/** For a list that is fetched as a whole, in pages of this size. */
+export type InPages<Options> = Options & { pageSize?: number | undefined };
+
+/** For a page of at most `limit` items, after `cursor`. */
+export type OnePage<Options> = Options & { limit?: number | undefined; cursor?: string | undefined };
+
 /** All items of a list. Fetches each page when the one before is used up. */
 export async function* walk<Item>(
   pageBehind: (cursor: string | undefined) => Promise<Page<Item>>,

@@ -1,5 +1,5 @@
 import { type Int64, type Int64Input, integerOf, integerText } from './json.ts';
-import { type Page, pageOf, walk } from './pages.ts';
+import { type InPages, type OnePage, type Page, pageOf, walk } from './pages.ts';
 import { PlantStoreError } from './plant-store-error.ts';
 import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
 import type { ListedPlant, PlantInput } from './schemas.ts';
@@ -36,11 +36,11 @@ export type Plants = {
    * once.
    */
   list<Field extends PlantField = PlantField>(
-    options?: PlantListOptions<Field> & { pageSize?: number | undefined },
+    options?: InPages<PlantListOptions<Field>>,
   ): AsyncGenerator<PlantWith<Field>, void, void>;
   /** One page of that list: `limit` plants, by default 100, after `cursor`. `cursor: 'last'` is the last page. */
   page<Field extends PlantField = PlantField>(
-    options?: PlantListOptions<Field> & { limit?: number | undefined; cursor?: string | undefined },
+    options?: OnePage<PlantListOptions<Field>>,
   ): Promise<Page<PlantWith<Field>>>;
   /**
    * Deletes a plant. If a response is lost, it retries, and "not found" then counts as success: the plant is gone,
@@ -51,7 +51,6 @@ export type Plants = {
 
 const ALL_FIELDS = 'id,name,tag,owner';
 
-/** The operations on plants. */
 export function plantsOf({ send }: Requests): Plants {
   const page: Plants['page'] = async ({ fields = ALL_FIELDS, limit = 100, from, signal, ...rest } = {}) => {
     const query = { ...rest, from: rest.cursor ? undefined : from, fields, limit };

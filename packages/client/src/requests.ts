@@ -39,22 +39,13 @@ export type ApiRequest = KeyedOptions & {
 
 export type ApiAnswer<Body> = { body: Body; headers: Headers };
 
-/** What all operations are built on. */
-export type Requests = {
-  /** The URL of the service, without a trailing slash. */
-  base: string;
-  timeoutMs: number;
-  retries: number;
-  /** Sends until there is a final response, and reads it. `Body` is what the operation documents. */
-  send<Body>(request: ApiRequest): Promise<ApiAnswer<Body>>;
-  /** The same, returning only the body. */
-  read<Body>(request: ApiRequest): Promise<Body>;
-  /** Sends once. Resolves with the head of a 2xx response. */
-  open(request: ApiRequest): Promise<Response>;
-};
+export type Requests = ReturnType<typeof createRequests>;
 
-/** @throws TypeError for an invalid URL, or one that is neither http nor https */
-export function createRequests(options: PlantStoreOptions): Requests {
+/**
+ * What all operations are built on.
+ * @throws TypeError for an invalid URL, or one that is neither http nor https
+ */
+export function createRequests(options: PlantStoreOptions) {
   const { url = 'http://127.0.0.1:3000', timeoutMs = 30_000, retries = 4 } = options;
   const { origin, pathname, protocol } = new URL(url);
   // "localhost:3000" is a valid URL, too, with the scheme "localhost".
@@ -63,9 +54,23 @@ export function createRequests(options: PlantStoreOptions): Requests {
   const base = origin + pathname.replace(/\/+$/, '');
   const open = opener(base, options);
 
+  async function attempt<Body>(request: ApiRequest): Promise<ApiAnswer<Body>> {
+    const { ending, unlink } = linkedTo(request.signal);
+    try {
+      return await within(timeoutMs, ending, `${base} did not answer within ${timeoutMs} ms.`, async () => {
+        const response = await open({ ...request, signal: ending.signal });
+        // The service follows its OpenAPI document, from which the types of the operations are generated.
+        return { body: (await jsonOf(base, response)) as Body, headers: response.headers };
+      });
+    } finally {
+      unlink();
+    }
+  }
+
+  /** Sends until there is a final response, and reads it. `Body` is what the operation documents. */
   function send<Body>(request: ApiRequest): Promise<ApiAnswer<Body>> {
     const { method, signal, idempotencyKey = method === 'POST' ? randomKey() : undefined } = request;
-    return retried(() => attempt<Body>({ ...request, idempotencyKey }, { base, timeoutMs, open }), {
+    return retried(() => attempt<Body>({ ...request, idempotencyKey }), {
       waitAfter: retriesOf(retries),
       signal,
       // A DELETE is answered without a body.
@@ -74,11 +79,13 @@ export function createRequests(options: PlantStoreOptions): Requests {
   }
 
   return {
+    /** The URL of the service, without a trailing slash. */
     base,
     timeoutMs,
     retries,
     open,
     send,
+    /** Like `send`, but returns only the body. */
     read: async <Body>(request: ApiRequest) => (await send<Body>(request)).body,
   };
 }
@@ -89,8 +96,10 @@ export const postsTo =
   <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
     read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
 
-function opener(base: string, { token, fetch = globalThis.fetch }: PlantStoreOptions): Requests['open'] {
-  return async ({ method = 'GET', path, query, body, headers, idempotencyKey, signal = null }) => {
+/** Sends once. Resolves with the head of a 2xx response. */
+function opener(base: string, { token, fetch = globalThis.fetch }: PlantStoreOptions) {
+  return async (request: ApiRequest): Promise<Response> => {
+    const { method = 'GET', path, query, body, headers, idempotencyKey, signal = null } = request;
     const target = pathOf(path) + queryOf(query);
     const fields = new Headers({ accept: 'application/json', ...headers });
     fields.set('authorization', bearer(typeof token === 'function' ? await token() : token));
@@ -106,22 +115,6 @@ function opener(base: string, { token, fetch = globalThis.fetch }: PlantStoreOpt
     if (response.ok) return response;
     throw await refused(base, target, response);
   };
-}
-
-async function attempt<Body>(
-  request: ApiRequest,
-  { base, timeoutMs, open }: Pick<Requests, 'base' | 'timeoutMs' | 'open'>,
-): Promise<ApiAnswer<Body>> {
-  const { ending, unlink } = linkedTo(request.signal);
-  try {
-    return await within(timeoutMs, ending, `${base} did not answer within ${timeoutMs} ms.`, async () => {
-      const response = await open({ ...request, signal: ending.signal });
-      // The service follows its OpenAPI document, from which the types of the operations are generated.
-      return { body: (await jsonOf(base, response)) as Body, headers: response.headers };
-    });
-  } finally {
-    unlink();
-  }
 }
 
 /**

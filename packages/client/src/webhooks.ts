@@ -1,5 +1,5 @@
 import type { Int64Input } from './json.ts';
-import { type Page, pageOf, walk } from './pages.ts';
+import { type InPages, type OnePage, type Page, pageOf, walk } from './pages.ts';
 import { type CallOptions, type KeyedOptions, postsTo, type Requests } from './requests.ts';
 import type {
   Delivery,
@@ -52,30 +52,19 @@ export type Webhooks = {
     options?: KeyedOptions,
   ): Promise<{ count: number }>;
   /** The deliveries, newest first, in pages of `pageSize`, by default 100. */
-  deliveries(
-    id: string,
-    options?: DeliveryListOptions & { pageSize?: number | undefined },
-  ): AsyncGenerator<Delivery, void, void>;
+  deliveries(id: string, options?: InPages<DeliveryListOptions>): AsyncGenerator<Delivery, void, void>;
   /** One page of that list: `limit` deliveries, by default 100, after `cursor`. */
-  deliveriesPage(
-    id: string,
-    options?: DeliveryListOptions & { limit?: number | undefined; cursor?: string | undefined },
-  ): Promise<Page<Delivery>>;
+  deliveriesPage(id: string, options?: OnePage<DeliveryListOptions>): Promise<Page<Delivery>>;
   /** The deliveries of all webhooks, newest first, in pages of `pageSize`, by default 100. */
-  allDeliveries(
-    options?: AllDeliveriesOptions & { pageSize?: number | undefined },
-  ): AsyncGenerator<Delivery, void, void>;
+  allDeliveries(options?: InPages<AllDeliveriesOptions>): AsyncGenerator<Delivery, void, void>;
   /** One page of that list: at most `limit` deliveries, by default 100, after `cursor`. */
-  allDeliveriesPage(
-    options?: AllDeliveriesOptions & { limit?: number | undefined; cursor?: string | undefined },
-  ): Promise<Page<Delivery>>;
+  allDeliveriesPage(options?: OnePage<AllDeliveriesOptions>): Promise<Page<Delivery>>;
   /** One delivery with its attempts. */
   delivery(id: string, event: string, options?: CallOptions): Promise<DeliveryWithHistory>;
   /** Makes a delivery due now, whatever its state. */
   redeliver(id: string, event: string, options?: KeyedOptions): Promise<Delivery>;
 };
 
-/** The operations on webhooks. */
 export function webhooksOf({ send, read }: Requests): Webhooks {
   const post = postsTo({ read });
 
@@ -88,7 +77,7 @@ export function webhooksOf({ send, read }: Requests): Webhooks {
   const allDeliveriesPage: Webhooks['allDeliveriesPage'] = (options) => page(['deliveries'], options);
   const all = (
     ask: Webhooks['allDeliveriesPage'],
-    { pageSize: limit, ...options }: AllDeliveriesOptions & { pageSize?: number | undefined } = {},
+    { pageSize: limit, ...options }: InPages<AllDeliveriesOptions> = {},
   ) => walk((cursor) => ask({ ...options, limit, cursor }));
 
   return {

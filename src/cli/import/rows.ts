@@ -39,17 +39,17 @@ function createTableReader(): RowReader {
 
   function take(records: ReturnType<typeof reader.push>): ImportRow[] {
     const rows: ImportRow[] = [];
-    for (const { line, cells, problem } of records) {
+    for (const record of records) {
       if (columns === undefined) {
-        if (problem !== undefined) throw new Error(`The first line cannot be read. ${problem}`);
-        columns = columnsOf(cells);
+        if (record.problem !== undefined) throw new Error(`The first line cannot be read. ${record.problem}`);
+        columns = columnsOf(record.cells);
         titles = columns.own.map(({ title }) => title);
         continue;
       }
       const known = columns;
-      const row = problem === undefined ? rowOf(known, cells, line) : { line, problem };
-      const reported = () => reportedCells(known, cells, problem !== undefined);
-      rows.push({ number: ++number, row, cells: reported, titles, delimiter: reader.delimiter() });
+      const row = rowOf(known, record);
+      const cells = () => reportedCells(known, record);
+      rows.push({ number: ++number, row, cells, titles, delimiter: reader.delimiter() });
     }
     return rows;
   }

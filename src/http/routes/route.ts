@@ -5,7 +5,7 @@ import type {
   preValidationHookHandler,
   RouteGenericInterface,
 } from 'fastify';
-import type { AccessContext } from '../../access/own-tokens.ts';
+import type { AccessContext } from '../../access/port.ts';
 import type { Scope } from '../../access/scopes.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Runtime } from '../../runtime.ts';

@@ -4,7 +4,6 @@ import {
   TokenRotated,
   TokenRotationInput,
   TokenView,
-  timeText,
   tokenView,
 } from '../../access/own-token.ts';
 import {
@@ -16,6 +15,7 @@ import {
   rotateOwnToken,
 } from '../../access/own-tokens.ts';
 import { ScopeName, scopes } from '../../access/scopes.ts';
+import { timeText } from '../../webhooks/time.ts';
 import { answerOnce, callerOf } from '../request/idempotency.ts';
 import { type Operations, pathText } from './operation.ts';
 import type { RouteContext } from './route.ts';
