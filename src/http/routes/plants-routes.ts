@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { list as limits } from '../../limits.ts';
-import { foldName } from '../../plants/folded-name.ts';
 import { keptLists } from '../../plants/kept-lists.ts';
 import { listPlants, type NextPart } from '../../plants/list.ts';
 import { createPlant, deletePlant } from '../../plants/operations.ts';
 import {
+  foldName,
   Id,
   LAST_ASSIGNED_ID,
   ListedPlant,
