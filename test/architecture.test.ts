@@ -246,7 +246,6 @@ test('no test file has a hook for each test, which would also run for other file
 
 /** Why a file of `src/` is longer than others. */
 const LONG: Readonly<Record<string, string>> = {
-  'app.ts': 'the wiring of all parts, which stands nowhere else',
   'config/settings.ts': 'a table: every setting in one place',
   'limits.ts': 'a table: every limit of the service in one place',
 };
