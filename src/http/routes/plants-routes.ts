@@ -28,11 +28,6 @@ import { answerJson, type RouteContext } from './route.ts';
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
 
-const From = {
-  ...Id,
-  description: `${Id.description}: the list begins at your plant with this id or, if you have none, at the next one in its order; shared plants follow. Not together with name or cursor`,
-} as const;
-
 const ListQuery = {
   limit: {
     type: 'integer',
@@ -56,7 +51,10 @@ const ListQuery = {
     enum: ['desc'],
     description: 'desc: by descending id; without it, ascending. Not together with name',
   },
-  from: From,
+  from: {
+    ...Id,
+    description: `${Id.description}: the list begins at your plant with this id or, if you have none, at the next one in its order; shared plants follow. Not together with name or cursor`,
+  },
   fields: {
     type: 'array',
     items: { enum: plantFields },
