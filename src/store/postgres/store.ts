@@ -168,10 +168,8 @@ function accessStore({
     removeShare: (share) => run(removeShare(share)),
     visibleOwners: visible.of,
     ...tokenReads(database),
-    createToken: (token, asking, caller) =>
-      run(createToken(token, asking), caller, (outcome) => outcome === 'created'),
-    rotateToken: (rotation, asking, caller) =>
-      run(rotateToken(rotation, asking), caller, (outcome) => outcome === 'rotated'),
+    createToken: (token, asking, caller) => run(createToken(token, asking), caller),
+    rotateToken: (rotation, asking, caller) => run(rotateToken(rotation, asking), caller),
     revokeToken: (id, at, user, caller) => run(revokeToken(id, at, user), caller),
     recordUses: (uses) => run(recordUses(uses)),
     setBootstrapToken: (token) => run(setBootstrapToken(token)),
@@ -199,14 +197,13 @@ function webhookStores({
       createWebhook: (webhook, most, caller) => run(createWebhook(webhook, most), caller),
       changeWebhook: (owner, id, change, caller) => run(changeWebhook(owner, id, change), caller),
       deleteWebhook: (owner, id, caller) => run(deleteWebhook(owner, id), caller),
-      rotateSecret: (owner, id, rotation, caller) =>
-        run(rotateSecret(owner, id, rotation), caller, (outcome) => outcome === 'rotated'),
+      rotateSecret: (owner, id, rotation, caller) => run(rotateSecret(owner, id, rotation), caller),
       health,
     },
     deliveries: {
       ...deliveries,
       createTest: (test, caller) => run(createTest(test), caller),
-      redeliver: (request, caller) => run(redeliver(request), caller, (outcome) => outcome === 'redelivered'),
+      redeliver: (request, caller) => run(redeliver(request), caller),
       startReplay: (request, most, caller) => run(startReplay(request, most), caller),
     },
   };
