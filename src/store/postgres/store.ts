@@ -6,7 +6,7 @@ import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
-import { lastPage, listEnd } from '../list-end.ts';
+import { listEnds } from '../list-end.ts';
 import { toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { type Created, createOutcome } from '../write-outcomes.ts';
@@ -130,7 +130,6 @@ type Parts = { database: Database; queues: Queues; visible: VisibleOwners };
 function plantStore({ database, queues, visible }: Parts, options: PostgresOptions): PlantStore {
   const { connections, maxPlantsPerUser } = options;
   const creating = creates(options);
-  const ends = endReads(database, visible);
 
   return {
     async create(plant, caller) {
@@ -145,8 +144,7 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
     // The other connections are for writes and single reads.
     page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
     hasNames: namesCheck(database, visible),
-    end: listEnd(ends),
-    lastPage: lastPage(ends),
+    ...listEnds(endReads(database, visible)),
   };
 }
 

@@ -153,7 +153,6 @@ type DeliveryReads = ReturnType<typeof deliveryReads>;
 
 function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
   const { db, snapshot, visible, submit } = parts;
-  const plants = plantReads(db, snapshot, visible);
   return {
     async create(plant, caller) {
       const { owner, id, name, tag, event, at, trace } = plant;
@@ -162,11 +161,8 @@ function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
       return createOutcome(created, id, maxPlantsPerUser);
     },
     delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
-    page: async (query) => plants.page(query),
-    hasNames: async (viewer) => plants.hasNames(viewer),
+    ...plantReads(db, snapshot, visible),
     stamp: versionReads(db, parts),
-    end: plants.end,
-    lastPage: plants.lastPage,
   };
 }
 
