@@ -5,7 +5,7 @@ import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
 import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
-import { bytesWith, COMMAND_BYTES, type GroupCommit, groupCommit } from '../batch.ts';
+import { bytesWith, COMMAND_BYTES, groupCommit } from '../batch.ts';
 import type { Store } from '../store.ts';
 import { createOutcome, refuseUndone } from '../write-outcomes.ts';
 import { readCursorKeys } from './access/cursor-keys.ts';
@@ -217,7 +217,7 @@ function deliveryStore({ submit }: Parts, deliveries: DeliveryReads): DeliverySt
   };
 }
 
-function submitTo(commits: GroupCommit<Command>) {
+function submitTo(commits: Pick<ReturnType<typeof groupCommit<Command>>, 'submit'>) {
   const submit = <K extends WriteName>(
     caller: Caller | undefined,
     bytes: number,
