@@ -32,11 +32,10 @@ import {
   rotateSecret,
   webhookReads,
 } from './deliveries/webhooks.ts';
-import { type Database, openDatabase } from './engine/database.ts';
+import { type Database, openDatabase, statement } from './engine/database.ts';
 import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import { createQueues, type Queues } from './engine/queues.ts';
 import { storeReads } from './engine/readings.ts';
-import { statement } from './engine/statement.ts';
 import { batched, createWriter } from './engine/writer.ts';
 import { type CreateRules, creates } from './plants/creates.ts';
 import { keepAnswer, keptAnswer } from './plants/idempotency.ts';

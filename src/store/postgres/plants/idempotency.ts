@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Caller, KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
 import { toKeptRecord } from '../../rows.ts';
 import { hadEffect, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
-import type { Bound, Database, Query } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Bound, type Database, type Query, statement } from '../engine/database.ts';
 
 /** What a key belongs to, as stored in the table. */
 export function requestOf({ method, path, key }: RequestKey): string {

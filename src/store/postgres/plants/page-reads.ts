@@ -2,8 +2,7 @@ import { database as limits } from '../../../limits.ts';
 import type { PlantField } from '../../../plants/port.ts';
 import { type OrderKind, type PagePart, plantsOf, positionOf, SEPARATOR } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
-import type { Database, Row, Statement } from '../engine/database.ts';
-import { statementOf } from '../engine/statement.ts';
+import { type Database, type Row, type Statement, statementOf } from '../engine/database.ts';
 
 /** Reads the first plants of a stretch; undefined if it is empty. */
 export type ReadPart = (

@@ -3,8 +3,7 @@ import type { EndReads } from '../../list-end.ts';
 import { eachKind, kindOf, type OrderKind, type PagePart, pageOf, positionOf } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Statement } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, type Statement, statement } from '../engine/database.ts';
 import { inputOf, LAST, plantsIn, type ReadPart, STRETCHES } from './page-reads.ts';
 
 /** Reads one owner at a time: most viewers see only their own plants, and a page rarely spans three owners. */
