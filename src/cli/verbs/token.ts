@@ -1,21 +1,25 @@
 import { InvalidArgumentError } from 'commander';
+import type { StoredToken } from '../../access/port.ts';
 import { isScope, type Scope, scopes } from '../../access/scopes.ts';
-import { createToken, hashToken, isLabel, labelRule, rotateToken } from '../../access/tokens.ts';
+import { createToken, hashToken, isLabel, labelRule, rotateToken, tokenStatus } from '../../access/tokens.ts';
 import { access } from '../../limits.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, revokeOwn, rotateOwn } from '../own-tokens.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
-import { renderFields, renderTable } from '../terminal/table.ts';
+import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseDuration } from '../terminal/time.ts';
 import { accept, option, refuseValue, settingOption, tokenId, type Verbs } from '../verb.ts';
-import { describeToken, tokenFields, tokenHeadings, tokenMembers, tokenRow } from './token-view.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
 
 type CreateFlags = StoreFlags &
   OwnFlags & { user?: string; label: string; scopes?: Scope[]; expiresIn?: number };
 /** In milliseconds. */
 type RotateFlags = StoreFlags & OwnFlags & { overlap?: number; expiresIn?: number };
+
+/** The members of `describeToken`, for a help text. */
+const tokenMembers =
+  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap, lastUsedOn}; expiresAt, revokedAt, replacedBy and lastUsedOn may be null';
 
 export const verbs: Verbs = {
   create: {
@@ -87,7 +91,8 @@ export const verbs: Verbs = {
       });
       if (flags.json) return printJson(tokens);
       if (tokens.length === 0) return say('No tokens found.');
-      print(...renderTable(tokenHeadings, tokens.map(tokenRow)));
+      const headings = ['ID', 'USER', 'LABEL', 'SCOPES', 'STATUS', 'CREATED', 'EXPIRES'];
+      print(...renderTable(headings, tokens.map(tokenRow)));
     },
   },
   show: {
@@ -194,4 +199,57 @@ function parseScopes(text: string): Scope[] {
 /** Returns milliseconds. */
 function parseExpiry(text: string): number {
   return parseDuration(text) ?? refuseValue(durationRule);
+}
+
+type TokenView = ReturnType<typeof describeToken>;
+
+/** Everything the store keeps of a token except its hash. */
+function describeToken(token: StoredToken, now: number) {
+  const { id, label, scopes, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap } = token;
+  const time = (at: number | undefined) => (at === undefined ? null : isoTime(at));
+  return {
+    id,
+    user: token.user.name,
+    label,
+    scopes,
+    status: tokenStatus(token, now),
+    createdAt: isoTime(createdAt),
+    expiresAt: time(expiresAt),
+    revokedAt: time(revokedAt),
+    replacedBy: replacedBy ?? null,
+    isBootstrap,
+    lastUsedOn: token.lastUsedOn ?? null,
+  };
+}
+
+function tokenRow({ id, user, label, scopes, status, createdAt, expiresAt }: TokenView): string[] {
+  return [id, user, label, scopes.join(','), status, createdAt, expiresAt ?? 'never'];
+}
+
+function tokenFields(token: TokenView): Field[] {
+  return [
+    ['ID', token.id],
+    ['User', token.user],
+    ['Label', token.label || undefined],
+    ['Scopes', token.scopes.join(', ')],
+    ['Status', statusInWords(token)],
+    ['Created', token.createdAt],
+    ['Expires', token.expiresAt ?? 'never'],
+    ['Last used', token.lastUsedOn ?? undefined],
+    ['Replaced by', token.replacedBy ?? undefined],
+    ['Set by', token.isBootstrap ? 'BOOTSTRAP_TOKEN' : undefined],
+  ];
+}
+
+function statusInWords({ status, expiresAt, revokedAt }: TokenView): string {
+  switch (status) {
+    case 'revoked':
+      return `revoked at ${revokedAt}`;
+    case 'expired':
+      return `expired at ${expiresAt}`;
+    case 'disabled':
+      return 'disabled, until its user is enabled';
+    case 'live':
+      return 'live';
+  }
 }

@@ -1,18 +1,16 @@
-import type { Webhook } from '../../../packages/client/src/schemas.ts';
+import type { Webhook, WebhookCreated } from '../../../packages/client/src/schemas.ts';
 import { delivery as limits } from '../../limits.ts';
 import { type DeliveryState, deliveryStates } from '../../webhooks/port.ts';
 import { failureOf } from '../../webhooks/sending/attempt.ts';
 import { serviceFor } from '../api.ts';
 import type { ApiFlags } from '../api-options.ts';
 import { Failure, Misuse } from '../failure.ts';
-import { firstAttempt } from '../service/first-attempt.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
-import { renderFields, renderTable } from '../terminal/table.ts';
+import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { overlapOption, parseTime, sinceRule } from '../terminal/time.ts';
+import { overlapOption, parseTime, roughDuration, sinceRule } from '../terminal/time.ts';
 import { argument, option, parseUpTo, required, type Verbs, webhookId } from '../verb.ts';
-import { renderDelivery, whyLater } from './delivery-view.ts';
-import { healthFields, identityFields, webhookHeadings, webhookRow } from './webhook-view.ts';
+import { firstAttempt, renderDelivery, whyLater } from './delivery.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
 
@@ -56,7 +54,8 @@ export const verbs: Verbs = {
       if (webhooks.length === 0) {
         return say('No webhooks found. To create one: plant-store webhook create URL');
       }
-      print(...renderTable(webhookHeadings, webhooks.map(webhookRow)));
+      const headings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'];
+      print(...renderTable(headings, webhooks.map(webhookRow)));
     },
   },
   show: {
@@ -230,4 +229,39 @@ async function confirm({ url, waiting }: Webhook): Promise<void> {
       : `Waiting deliveries that would never be sent: ${waiting}. "webhook disable" holds them instead.`,
   );
   if (!/^y(?:es)?$/i.test(await ask('Delete it? [y/N] '))) throw new Failure('Nothing was deleted.');
+}
+
+function identityFields({ id, url, description, rate, publicKey }: Webhook | WebhookCreated): Field[] {
+  return [
+    ['ID', id],
+    ['URL', url],
+    ['Description', description],
+    ['Rate', rate === undefined ? rate : `at most ${rate} attempts per second`],
+    ['Public key', publicKey],
+  ];
+}
+
+function healthFields(webhook: Webhook): Field[] {
+  const { status, disabledReason, pausedUntil, waiting, failed } = webhook;
+  const oldest = oldestOf(webhook);
+  return [
+    ['Status', status + (disabledReason === undefined ? '' : `: ${disabledReason}`)],
+    ['Paused', pausedUntil && `until ${pausedUntil}, as requested by the receiver`],
+    ['Waiting', waiting + (oldest === undefined ? '' : `, the oldest for ${oldest}`)],
+    ['Failed', String(failed)],
+    ['Last success', webhook.lastSuccessAt ?? 'never'],
+    ['Last failure', webhook.lastFailureAt ?? 'never'],
+    ['Created', webhook.createdAt],
+  ];
+}
+
+function webhookRow(webhook: Webhook): string[] {
+  const { id, status, pausedUntil, waiting, failed, url, description = '' } = webhook;
+  const shown = pausedUntil !== undefined && status === 'enabled' ? 'paused' : status;
+  return [id, shown, String(waiting), oldestOf(webhook) ?? '-', String(failed), url, description];
+}
+
+/** How long the oldest delivery has waited. */
+function oldestOf({ oldestWaitingAge: seconds }: Webhook): string | undefined {
+  return seconds === undefined ? undefined : roughDuration(seconds * 1000);
 }
