@@ -1,7 +1,6 @@
 /** The wiring of all parts, which stands nowhere else. That makes it long. */
 
 import { existsSync, mkdirSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -12,6 +11,7 @@ import type { VerifyJwt } from './access/jwt.ts';
 import { type Config, storePath } from './config/config.ts';
 import type { DatabaseUrl } from './config/database-url.ts';
 import { version } from './config/package.ts';
+import { urlOf } from './http/node-http.ts';
 import { answerUnreadable } from './http/observe/socket-failures.ts';
 import { createCursors } from './http/request/cursor.ts';
 import { buildServer } from './http/server.ts';
@@ -192,7 +192,7 @@ async function serve(parts: Parts): Promise<App> {
   });
   started.push(() => closeServer(server));
   await server.listen({ port: config.port, host: config.host });
-  const url = publicUrl ?? listeningUrl(server, config.host);
+  const url = publicUrl ?? urlOf(server.server, config.host);
   const exported = metrics && (await exportMetrics(parts, server, metrics));
   if (exported) started.push(exported.stop);
   // Only once it listens: the first token is shown once, and a start that fails shows nothing.
@@ -285,12 +285,6 @@ function tracingOptions(config: Config): TracingOptions | undefined {
   const { otelServiceName: name, otelResourceAttributes: attributes } = config;
   const { otelTracesSampler: sampler, otelTracesSamplerArg: ratio } = config;
   return { endpoint, headers, sampler, ratio, service: { name, version, attributes } };
-}
-
-function listeningUrl(server: FastifyInstance, host: string): string {
-  // A server that listens on TCP has an address of this form.
-  const { port } = server.server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 async function closeServer(server: FastifyInstance): Promise<void> {

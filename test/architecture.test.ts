@@ -238,9 +238,14 @@ test('no file imports values from node:http, which would load the WebSocket that
   assert.deepEqual(wrong, []);
 });
 
+test('no test file has a hook for each test, which would also run for other files in the same process', () => {
+  const files = globSync('test/**/*.test.ts', { cwd: ROOT });
+  const wrong = files.filter((file) => /^(?:before|after)Each\(/m.test(textOf(file)));
+  assert.deepEqual(wrong, [], 'use `t.after` instead');
+});
+
 /** Why a file of `src/` is longer than others. */
 const LONG: Readonly<Record<string, string>> = {
-  'app.ts': 'the wiring of all parts, which stands nowhere else',
   'config/settings.ts': 'a table: every setting in one place',
   'limits.ts': 'a table: every limit of the service in one place',
 };

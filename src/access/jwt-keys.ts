@@ -63,20 +63,14 @@ export function createKeySet(
     return Math.max(0, triedAt + pause - clock.now());
   }
 
-  function age(): 'fresh' | 'old' | 'too old' {
-    const ms = clock.now() - fetchedAt;
-    if (ms <= limits.refreshMs) return 'fresh';
-    return ms > limits.trustedMs && !isFailing ? 'too old' : 'old';
-  }
-
   /**
    * A number that changes with the keys: a token verified under another number may no longer be valid. Undefined when
    * the keys are too old; `find` then fetches them again.
    */
   function currentVersion(): number | undefined {
-    const now = age();
-    if (now === 'too old') return undefined;
-    if (now === 'old') refresh();
+    const ageMs = clock.now() - fetchedAt;
+    if (ageMs > limits.trustedMs && !isFailing) return undefined;
+    if (ageMs > limits.refreshMs) refresh();
     return version;
   }
 

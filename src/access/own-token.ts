@@ -1,12 +1,15 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { access as limits } from '../limits.ts';
 import type { StoredToken } from './port.ts';
-import { ScopeName, scopes } from './scopes.ts';
+import { scopes } from './scopes.ts';
 import { LABEL_TEXT, labelRule } from './tokens.ts';
 
 /** The bodies of requests and responses about a user's own tokens. */
 
-const Scopes = { type: 'array', items: ScopeName } as const;
+const Scopes = {
+  type: 'array',
+  items: { $id: 'Scope', enum: scopes, description: 'What a token may do.' },
+} as const;
 
 /** The body of `POST /tokens`, which may be absent. A member's description is also the error message. */
 export const TokenInput = {

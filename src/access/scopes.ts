@@ -8,8 +8,6 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-export const ScopeName = { $id: 'Scope', enum: scopes, description: 'What a token may do.' } as const;
-
 export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);
 }

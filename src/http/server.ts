@@ -1,11 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Authenticate } from '../access/authentication.ts';
 import type { KeyStore } from '../idempotency/port.ts';
 import { http as limits } from '../limits.ts';
@@ -14,13 +8,12 @@ import { type Clock, steadyClock } from '../runtime.ts';
 import type { Tracer } from '../tracing/port.ts';
 import type { AllowedNetworks } from '../webhooks/sending/addresses.ts';
 import { limitFailures } from './admission/auth-failures.ts';
-import { clientNetwork } from './admission/client-address.ts';
 import { finishAnswersFirst, HttpRequest } from './admission/closing.ts';
 import { shareConnections } from './admission/connection-share.ts';
 import { allowOrigins } from './admission/cross-origin.ts';
 import { asksHealth, refuseAtTheDoor } from './admission/door.ts';
 import { sendToReaders } from './admission/list-readers.ts';
-import { isPipelined, queuePipelines } from './admission/pipelining.ts';
+import { isPipelined, waitInPipeline } from './admission/pipelining.ts';
 import { limitRate, type Rate } from './admission/rate-limit.ts';
 import { closeStalledReaders } from './admission/stalled-readers.ts';
 import { gatherTurns, type Turns } from './admission/turn.ts';
@@ -79,10 +72,12 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const basePath = options.publicUrl ? new URL(options.publicUrl).pathname.replace(/\/$/, '') : '';
 
   app.setValidatorCompiler(createValidatorCompiler());
-  app.setErrorHandler(answerFailureWith(options));
+  app.setErrorHandler((error, request, reply) =>
+    answerFailure(error, request, reply, options.measures?.failed),
+  );
   app.decorateRequest('principal');
   app.decorateRequest('span', undefined);
-  watchRequests(app, { ...options, now: () => performance.now() });
+  watchRequests(app, options, () => performance.now());
   // Before the requests wait for their turn, which counts towards their duration.
   if (options.tracer) traceRequests(app, options.tracer);
   const turns = takeTurns(app, options);
@@ -101,7 +96,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
 
   const context: RouteContext = {
     ...options,
-    sendParts: sendToReaders({ inTurn: turns.later, measures: options.measures }),
+    sendParts: sendToReaders(turns.later, options.measures),
     basePath,
     route: routesOn(app, admissionOf(options)),
     stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
@@ -122,12 +117,7 @@ function admissionOf(options: ServerOptions): Admission {
   const { authenticate, rateLimit, authFailureLimit: limit, trustProxy, runtime } = options;
   const clock = steadyClock(runtime.clock);
   return {
-    admit: limitFailures({
-      authenticate,
-      limit,
-      clientOf: (request) => clientNetwork(request, trustProxy),
-      clock,
-    }),
+    admit: limitFailures({ authenticate, limit, trustProxy, clock }),
     countRequest: rateLimit && limitRate(rateLimit, clock),
   };
 }
@@ -136,11 +126,10 @@ function takeTurns(app: FastifyInstance, { drain, writesAreFull, refresh, measur
   const turns = gatherTurns(() => performance.now(), refresh);
   app.server.on('connection', turns.connected);
   refuseAtTheDoor(app.server, { turns, writesAreFull, isDraining: () => drain.aborted, measures });
-  const waitInPipeline = queuePipelines();
   app.addHook('onRequest', ({ raw }, { raw: response }, done) => {
     const { socket } = raw;
     const waiting = { resume: done, socket, at: 0 };
-    if (isPipelined(response)) waitInPipeline(response, socket, () => turns.hold(waiting));
+    if (isPipelined(response)) waitInPipeline(response, () => turns.hold(waiting));
     else if (asksHealth(raw)) turns.holdFirst(done);
     else turns.hold(waiting);
   });
@@ -169,7 +158,8 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
     // Otherwise Fastify would load its own, a tenth of every start.
     schemaController: { compilersFactory: { buildValidator: unneeded, buildSerializer: unneeded } },
     rewriteUrl,
-    frameworkErrors: answerFailureWith({ measures: measures && beforeRouting(measures) }),
+    // These have passed no hook.
+    frameworkErrors: (error, request, reply) => answerFailure(error, request, reply, measures?.refused),
     clientErrorHandler: (error, socket) => answerParserFailure(error, socket, measures),
   });
   app.server.maxConnections = limits.connections;
@@ -183,16 +173,6 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
 /** `buildServer` sets our own validator, and no route has a schema for its responses. */
 function unneeded(): never {
   throw new Error('Fastify compiles no schemas.');
-}
-
-function answerFailureWith({ measures }: { measures: Pick<Measures, 'failed'> | undefined }) {
-  return (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    answerFailure(error, request, reply, measures);
-}
-
-/** For failures outside any hook. */
-function beforeRouting(measures: Measures): Pick<Measures, 'failed'> {
-  return { failed: (code) => measures.refused(code) };
 }
 
 /** Ids that are unique across restarts, so that a log distinguishes all requests. */

@@ -9,11 +9,11 @@ export type JsonText = {
  * Takes the text of a file in pieces of any length. Both methods throw an `Error` with a sentence when the file is
  * wrong.
  */
-export type JsonReader = {
-  /** The values completed so far. */
-  push(text: string): JsonText[];
-  /** The last value. Call it once, after the last piece. */
-  end(): JsonText[];
+export type TextReader<Item> = {
+  /** The items completed so far. */
+  push(text: string): Item[];
+  /** The last items. Call it once, after the last piece. */
+  end(): Item[];
 };
 
 const BLANK = /^\s*$/;
@@ -22,7 +22,7 @@ const BLANK = /^\s*$/;
  * Reads one JSON value per line. Skips blank lines.
  * @param longest the most characters in a line
  */
-export function createLinesReader(longest: number): JsonReader {
+export function createLinesReader(longest: number): TextReader<JsonText> {
   let rest = '';
   let line = 0;
 
@@ -53,7 +53,7 @@ export function createLinesReader(longest: number): JsonReader {
  * element checks the rest.
  * @param longest the most characters in an element
  */
-export function createArrayReader(longest: number): JsonReader {
+export function createArrayReader(longest: number): TextReader<JsonText> {
   let state: 'before' | 'inside' | 'after' = 'before';
   let line = 1;
   /** How many arrays and objects are open inside an element. */

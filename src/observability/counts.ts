@@ -1,4 +1,4 @@
-import { catalogue as errors } from '../errors.ts';
+import { catalogue as errors, statusOf } from '../errors.ts';
 import { catalogue } from './catalogue.ts';
 import { type AttemptEnd, attemptEnds, type EndedRequest, type Measures, queueNames } from './port.ts';
 
@@ -17,15 +17,14 @@ export function createCounts() {
   const commits = commitTallies();
   const attempts = attemptTallies();
   const failures = countBy(Object.keys(errors));
-  const webhooks = { paused: 0, disabled: 0 };
   let underWay = 0;
   let listsReset = 0;
+  let paused = 0;
+  let disabled = 0;
 
   return {
     measures: {
-      requestBegan() {
-        underWay++;
-      },
+      requestBegan: () => void underWay++,
       requestEnded(request) {
         underWay--;
         requests.add(request);
@@ -33,20 +32,14 @@ export function createCounts() {
       failed: (code) => failures.add(String(code)),
       refused(code, { method = '', durationMs } = { method: '', durationMs: 0 }) {
         failures.add(String(code));
-        requests.add({ method, route: undefined, status: Math.trunc(code / 100), durationMs });
+        requests.add({ method, route: undefined, status: statusOf(code), durationMs });
       },
-      listReset() {
-        listsReset++;
-      },
+      listReset: () => void listsReset++,
       batchEnded: commits.add,
       attemptEnded: attempts.add,
       attemptNotMade: attempts.notMade,
-      webhookPaused() {
-        webhooks.paused++;
-      },
-      webhookDisabled() {
-        webhooks.disabled++;
-      },
+      webhookPaused: () => void paused++,
+      webhookDisabled: () => void disabled++,
     } satisfies Measures,
     samples: {
       requestDuration: requests.samples,
@@ -55,8 +48,8 @@ export function createCounts() {
       listsReset: () => one(listsReset),
       ...commits.samples,
       ...attempts.samples,
-      pauses: () => one(webhooks.paused),
-      disabled: () => one(webhooks.disabled),
+      pauses: () => one(paused),
+      disabled: () => one(disabled),
     },
   };
 }

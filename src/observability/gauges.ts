@@ -127,10 +127,7 @@ export function readRarely<T>(read: () => Promise<T>, onFailure: (error: unknown
   return async () => {
     if (!underWay && performance.now() < nextAt) return last;
     underWay ??= refresh();
-    const patience = new AbortController();
-    const { signal } = patience;
-    await Promise.race([underWay, pause(limits.readMs, undefined, { signal }).catch(() => {})]);
-    patience.abort();
+    await Promise.race([underWay, pause(limits.readMs, undefined, { ref: false })]);
     return last;
   };
 }

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { AppError, errorBody } from '../errors.ts';
-import { nodeHttp } from '../http/node-http.ts';
+import { nodeHttp, urlOf } from '../http/node-http.ts';
 import { http, observability as limits } from '../limits.ts';
 
 export type MetricsPlace = {
@@ -54,7 +53,7 @@ export async function serveMetrics(
   let stopping: Promise<unknown> | undefined;
   return {
     /** The URL of /metrics. */
-    url: urlOf(server.address(), host),
+    url: `${urlOf(server, host)}/metrics`,
     /** Ends open requests. May be called twice. */
     async stop(): Promise<void> {
       stopping ??= once(server.close(), 'close');
@@ -113,10 +112,4 @@ function freshText(make: () => Promise<string>): () => Promise<string> {
     if (made === undefined || (staleAt !== undefined && performance.now() >= staleAt)) made = makeOnce();
     return made;
   };
-}
-
-function urlOf(address: AddressInfo | string | null, host: string): string {
-  // A server that listens on TCP has an address of this form.
-  const { port } = address as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/metrics`;
 }

@@ -1,18 +1,6 @@
 import { list as limits } from '../limits.ts';
 import type { PlantStore } from './port.ts';
 
-/**
- * Lists in memory, each for as long as the store's stamp of its viewer stays the same, and from when its reading begins.
- * A list enters when it is requested again soon after, so those that are requested once cost nothing. The least recently
- * used leave first.
- */
-export type KeptLists<List> = {
-  /** The list, if it is kept and has not changed. While it is read, a promise of it, or of undefined if it is not kept. */
-  find(viewer: number, query: string): List | Promise<List | undefined> | undefined;
-  /** Reads a list. From its second request on, it is kept if it is held in memory as a whole. */
-  read<Read extends List>(viewer: number, query: string, read: () => Promise<Read>): Promise<Read>;
-};
-
 type Entry<List> = {
   viewer: number;
   query: string;
@@ -21,11 +9,16 @@ type Entry<List> = {
   bytes: number;
 };
 
-/** @param stamp `PlantStore.stamp`; without it, nothing is kept */
+/**
+ * Lists in memory, each for as long as the store's stamp of its viewer stays the same, and from when its reading begins.
+ * A list enters when it is requested again soon after, so those that are requested once cost nothing. The least recently
+ * used leave first.
+ * @param stamp `PlantStore.stamp`; without it, nothing is kept
+ */
 export function keptLists<List extends { json: unknown }>(
   stamp: PlantStore['stamp'],
   most: number = limits.keptBytes,
-): KeptLists<List> {
+) {
   const kept = createRoom<List>(most);
   const requested = new Uint32Array(limits.rememberedLists);
 
@@ -37,7 +30,8 @@ export function keptLists<List extends { json: unknown }>(
   }
 
   return {
-    find(viewer, query) {
+    /** The list, if it is kept and has not changed. While it is read, a promise of it, or of undefined if it is not kept. */
+    find(viewer: number, query: string): List | Promise<List | undefined> | undefined {
       const hash = hashOf(viewer, query);
       const found = kept.get(hash);
       if (found?.viewer !== viewer || found.query !== query || found.stamp !== stamp?.(viewer))
@@ -45,7 +39,8 @@ export function keptLists<List extends { json: unknown }>(
       kept.use(hash, found);
       return found.list;
     },
-    async read(viewer, query, read) {
+    /** Reads a list. From its second request on, it is kept if it is held in memory as a whole. */
+    async read<Read extends List>(viewer: number, query: string, read: () => Promise<Read>): Promise<Read> {
       const hash = hashOf(viewer, query);
       if (!stamp || !(kept.get(hash) || wasRequested(hash))) return read();
       const before = stamp(viewer, true);

@@ -2,7 +2,7 @@ import { retryLater } from '../errors.ts';
 import { list as limits } from '../limits.ts';
 import type { ListOrder, PlantField, PlantPage, PlantStore, Position } from './port.ts';
 
-export type ListRequest = {
+type ListRequest = {
   viewer: number;
   /** By id when absent. */
   order?: ListOrder | undefined;
@@ -12,7 +12,7 @@ export type ListRequest = {
   fields: readonly PlantField[];
 };
 
-export type PlantList = {
+type PlantList = {
   /** Where the list continues; undefined at its end. */
   next: Position | undefined;
   /** A JSON array; in parts when it is long. */

@@ -3,8 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { delivery as limits, sending } from '../limits.ts';
 import type { Measures, SendingReading } from '../observability/port.ts';
-import type { Log } from '../runtime.ts';
-import { threadEnvironment } from '../runtime.ts';
+import { type Log, threadEnvironment } from '../runtime.ts';
 import type { LanesOfMain } from '../store/lane-threads.ts';
 import {
   type Measured,
@@ -15,7 +14,7 @@ import {
   type SenderThreadOptions,
 } from './messages.ts';
 
-export type SenderParts = {
+type SenderParts = {
   settings: SenderSettings;
   lanes: LanesOfMain;
   /** Whether the previous process died, possibly because of what it sent. */
@@ -28,8 +27,8 @@ export type SenderParts = {
  * Delivers in a separate thread, which starts with the first work: a service without webhooks saves its memory. If
  * the thread dies or cannot be started, another one replaces it and resends what was not recorded.
  */
-export function startSending({ lanes, wasKilled, ...parts }: SenderParts) {
-  const { log } = parts;
+export function startSending(parts: SenderParts) {
+  const { settings, lanes, wasKilled, log } = parts;
   const stopped = new AbortController();
   let thread: ReturnType<typeof startThread> | undefined;
   let running: Promise<void> | undefined;
@@ -49,7 +48,7 @@ export function startSending({ lanes, wasKilled, ...parts }: SenderParts) {
   }
 
   async function runThread(isCareful: boolean): Promise<unknown> {
-    thread = startThread({ ...parts.settings, source: lanes.connect(), isCareful }, { ...parts, lanes });
+    thread = startThread({ ...settings, source: lanes.connect(), isCareful }, parts);
     const cause = await thread.ended;
     thread = undefined;
     return cause;
@@ -84,10 +83,8 @@ export function startSending({ lanes, wasKilled, ...parts }: SenderParts) {
   };
 }
 
-type ThreadParts = Pick<SenderParts, 'log' | 'measures' | 'lanes'>;
-
 /** Throws when the machine has no thread left. */
-function startThread(options: SenderThreadOptions, { log, measures, lanes }: ThreadParts) {
+function startThread(options: SenderThreadOptions, { log, measures, lanes }: SenderParts) {
   // Node's pool of helper threads takes the priority of the thread that first uses it, which must not be the
   // sender's.
   stat(import.meta.filename, () => {});

@@ -70,11 +70,9 @@ export function openTracing(options: TracingOptions, { log, random }: Pick<Runti
   });
 
   async function shutDown(): Promise<void> {
-    const late = new AbortController();
     // Failures have been logged, or concern spans that nobody will see.
     const flushed = provider.shutdown().catch(() => {});
-    await Promise.race([flushed, pause(limits.flushMs, undefined, { signal: late.signal }).catch(() => {})]);
-    late.abort();
+    await Promise.race([flushed, pause(limits.flushMs, undefined, { ref: false })]);
   }
 
   let stopping: Promise<void> | undefined;
@@ -87,13 +85,10 @@ export function openTracing(options: TracingOptions, { log, random }: Pick<Runti
 
 /** @param ratio of traces, for ratio samplers */
 function samplerOf(name: SamplerName, ratio: number): Sampler {
-  const parents = 'parentbased_';
-  // Without the prefix, the name is one of the others.
-  if (name.startsWith(parents)) {
-    return new ParentBasedSampler({ root: samplerOf(name.slice(parents.length) as SamplerName, ratio) });
-  }
-  if (name === 'always_off') return new AlwaysOffSampler();
-  return name === 'traceidratio' ? new TraceIdRatioBasedSampler(ratio) : new AlwaysOnSampler();
+  let root: Sampler = new AlwaysOnSampler();
+  if (name.endsWith('always_off')) root = new AlwaysOffSampler();
+  if (name.endsWith('traceidratio')) root = new TraceIdRatioBasedSampler(ratio);
+  return name.startsWith('parentbased') ? new ParentBasedSampler({ root }) : root;
 }
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT };

@@ -55,9 +55,6 @@ export const samplers = [
 ] as const;
 export type SamplerName = (typeof samplers)[number];
 
-/** The header fields that carry a trace context. */
-export type TraceHeaders = { traceparent?: string; tracestate?: string };
-
 /** The trace context in these header fields, not yet validated. */
 export function traceOf({ traceparent, tracestate }: Record<string, unknown>): Trace | undefined {
   if (typeof traceparent !== 'string') return undefined;
@@ -82,7 +79,8 @@ export function traceIdOf(trace: Trace): string {
   return trace.slice(3, 35);
 }
 
-export function traceHeaders(trace: Trace | undefined): TraceHeaders {
+/** The header fields that carry a trace context. */
+export function traceHeaders(trace: Trace | undefined): { traceparent?: string; tracestate?: string } {
   if (trace === undefined) return {};
   const space = trace.indexOf(' ');
   if (space < 0) return { traceparent: trace };

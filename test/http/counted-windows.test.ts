@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CountedWindows, countWindows, secondsLeft } from '../../src/http/admission/counted-windows.ts';
+import { type CountedWindows, countWindows } from '../../src/http/admission/counted-windows.ts';
 
 let now = 0;
 const clock = { now: () => now };
@@ -34,10 +34,11 @@ test('each key is counted separately', () => {
 
 test('the rest of a window is reported in whole seconds, at least one', () => {
   now = 0;
-  const window = windows().count('a');
+  const counted = windows();
+  const window = counted.count('a');
   const leftAt = (at: number) => {
     now = at;
-    return secondsLeft(window, clock);
+    return counted.secondsLeft(window);
   };
   assert.deepEqual([0, 1, 999, 1_000, 58_000, 59_001, 59_999].map(leftAt), [60, 60, 60, 59, 2, 1, 1]);
 });

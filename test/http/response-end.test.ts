@@ -34,7 +34,7 @@ async function watched(t: TestContext) {
   app.decorateRequest('principal');
   app.decorateRequest('span', undefined);
   // The code under test calls nothing else of the measures.
-  watchRequests(app, { log: undefined, measures: measures as unknown as Measures, now: () => 0 });
+  watchRequests(app, { log: undefined, measures: measures as unknown as Measures }, () => 0);
   traceRequests(app, { begin: () => span });
   app.get('/', ({ socket }) => {
     if (listeners.push(socket.listenerCount('close')) === REQUESTS) arrived.resolve();

@@ -4,13 +4,13 @@ import fc from 'fast-check';
 import {
   createArrayReader,
   createLinesReader,
-  type JsonReader,
   type JsonText,
+  type TextReader,
 } from '../../src/import/json.ts';
 
 const LONGEST = 100;
 
-function read(reader: JsonReader, pieces: readonly string[]): JsonText[] {
+function read(reader: TextReader<JsonText>, pieces: readonly string[]): JsonText[] {
   return [...pieces.flatMap((piece) => reader.push(piece)), ...reader.end()];
 }
 

@@ -4,13 +4,13 @@ import { EventEmitter, once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, afterEach, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { AppError } from '../../src/errors.ts';
 import { createIds, type Runtime, silentLog } from '../../src/runtime.ts';
 import type { Lanes } from '../../src/store/lane-threads.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { type Housekeeper, type HousekeeperParts, startHousekeeper } from '../../src/webhooks/housekeeper.ts';
+import { type HousekeeperParts, startHousekeeper } from '../../src/webhooks/housekeeper.ts';
 import type { ChoreStore } from '../../src/webhooks/port.ts';
 import { lanesOf } from '../../testkit/stores/lanes.ts';
 
@@ -25,7 +25,6 @@ const runtime: Runtime = { clock, random: randomBytes, ids: createIds(clock, ran
 let folder: string;
 let store: Store;
 let lanes: Lanes;
-let running: Housekeeper[] = [];
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
@@ -38,11 +37,6 @@ before(async () => {
     onFatal: assert.ifError,
   });
   lanes = await lanesOf(store);
-});
-afterEach(async () => {
-  for (const housekeeper of running) await housekeeper.stop();
-  running = [];
-  warnings.length = 0;
 });
 after(async () => {
   await lanes.close();
@@ -119,8 +113,8 @@ async function eventsOf(owner: number): Promise<number> {
   return page?.events.length ?? 0;
 }
 
-/** Starts a housekeeper on the real store, with some calls replaced; `slices` emits each slice. */
-function start(chores: Partial<ChoreStore> = {}) {
+/** Runs a housekeeper on the real store until the test ends, with some calls replaced; `slices` emits each slice. */
+function start(t: TestContext, chores: Partial<ChoreStore> = {}) {
   const slices = new EventEmitter<{ advanced: []; expired: [] }>();
   const parts = { ...store.chores, ...chores };
   const housekeeper = startHousekeeper({
@@ -142,7 +136,10 @@ function start(chores: Partial<ChoreStore> = {}) {
     // The type has the usual numbers as literals; others work as well.
     bounds: BOUNDS as NonNullable<HousekeeperParts['bounds']>,
   });
-  running.push(housekeeper);
+  t.after(async () => {
+    await housekeeper.stop();
+    warnings.length = 0;
+  });
 
   async function until(event: 'advanced' | 'expired', isDone: () => Promise<boolean>): Promise<void> {
     for (;;) {
@@ -162,10 +159,10 @@ function failing<Args extends unknown[], T>(times: number, call: (...args: Args)
 
 const nothingLeft = async () => !(await store.chores.hasChores(now));
 
-test('a replay is found and run, slice by slice', async () => {
+test('a replay is found and run, slice by slice', async (t) => {
   const { owner, webhook } = await newOwner(10);
   await deliverAll();
-  const { slices, until } = start();
+  const { slices, until } = start(t);
   let count = 0;
   slices.on('advanced', () => count++);
   await replayAll(owner, webhook);
@@ -174,11 +171,11 @@ test('a replay is found and run, slice by slice', async () => {
   assert.equal(count, 4);
 });
 
-test("a deleted webhook's rows are removed, and others keep theirs", async () => {
+test("a deleted webhook's rows are removed, and others keep theirs", async (t) => {
   const [gone, other] = [await newOwner(10), await newOwner(10)];
   const events = await store.events.events({ viewer: gone.owner, after: undefined, limit: 10 });
   await store.webhooks.deleteWebhook(gone.owner, gone.webhook);
-  const { until } = start();
+  const { until } = start(t);
   await until('advanced', nothingLeft);
   for (const { id } of events?.events ?? []) {
     assert.equal(await store.deliveries.delivery(gone.webhook, id), undefined);
@@ -187,10 +184,10 @@ test("a deleted webhook's rows are removed, and others keep theirs", async () =>
   assert.equal(await waiting(other.webhook), 10);
 });
 
-test('events are removed when older than the retention, and not a moment before', async () => {
+test('events are removed when older than the retention, and not a moment before', async (t) => {
   const { owner } = await newOwner(7);
   await deliverAll();
-  const { slices, until } = start();
+  const { slices, until } = start(t);
   now += 30 * DAY;
   await addPlants(owner, 2);
   await deliverAll();
@@ -200,10 +197,10 @@ test('events are removed when older than the retention, and not a moment before'
   await until('expired', async () => (await eventsOf(owner)) === 2);
 });
 
-test('an event is kept while a delivery waits', async () => {
+test('an event is kept while a delivery waits', async (t) => {
   const { owner, webhook } = await newOwner(7);
   now += 31 * DAY;
-  const { slices, until } = start();
+  const { slices, until } = start(t);
   for (let i = 0; i < 10; i++) await once(slices, 'expired');
   assert.equal(await eventsOf(owner), 7);
   assert.equal(await waiting(webhook), 7);
@@ -211,27 +208,27 @@ test('an event is kept while a delivery waits', async () => {
   await until('expired', async () => (await eventsOf(owner)) === 0);
 });
 
-test('stopped midway it runs no further slice, and the next housekeeper continues', async () => {
+test('stopped midway it runs no further slice, and the next housekeeper continues', async (t) => {
   const { owner, webhook } = await newOwner(30);
   await deliverAll();
   await replayAll(owner, webhook);
-  const first = start();
+  const first = start(t);
   await once(first.slices, 'advanced');
   await Promise.all([first.housekeeper.stop(), first.housekeeper.stop()]);
   const done = await waiting(webhook);
   assert.ok(done > 0 && done < 30, `${done} of 30`);
   assert.equal(await store.chores.hasChores(now), true);
-  const second = start();
+  const second = start(t);
   await second.until('advanced', nothingLeft);
   assert.equal(await waiting(webhook), 30);
 });
 
-test('stopping waits for the running slice', async () => {
+test('stopping waits for the running slice', async (t) => {
   const { owner, webhook } = await newOwner(1);
   await replayAll(owner, webhook);
   const begun = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
-  const { housekeeper } = start({
+  const { housekeeper } = start(t, {
     async advance(slice) {
       begun.resolve();
       await end.promise;
@@ -250,12 +247,12 @@ test('stopping waits for the running slice', async () => {
   assert.equal(await store.chores.hasChores(now), false);
 });
 
-test('a store that fails for a while delays chores, and ends none', async () => {
+test('a store that fails for a while delays chores, and ends none', async (t) => {
   const { owner, webhook } = await newOwner(10);
   await deliverAll();
   await replayAll(owner, webhook);
   const { hasChores, advance, removeExpired } = store.chores;
-  const { until } = start({
+  const { until } = start(t, {
     hasChores: failing(3, hasChores),
     advance: failing(3, advance),
     removeExpired: failing(3, removeExpired),
@@ -272,8 +269,8 @@ test('a store that fails for a while delays chores, and ends none', async () => 
   ]);
 });
 
-test('a housekeeper can be stopped when the store never answers again', async () => {
+test('a housekeeper can be stopped when the store never answers again', async (t) => {
   const down = () => Promise.reject(new AppError(50302));
-  const { housekeeper } = start({ hasChores: down, advance: down, removeExpired: down });
+  const { housekeeper } = start(t, { hasChores: down, advance: down, removeExpired: down });
   await housekeeper.stop();
 });

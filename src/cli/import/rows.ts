@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { createCsvReader, type Delimiter } from '../../import/csv.ts';
-import { createArrayReader, createLinesReader, type JsonReader, type JsonText } from '../../import/json.ts';
+import { createArrayReader, createLinesReader, type JsonText, type TextReader } from '../../import/json.ts';
 import { type Columns, columnsOf, type Row, reportedCells, rowOf, rowOfJson } from '../../import/rows.ts';
 import { type JsonValue, parseJson } from '../../json/json.ts';
 import type { PlantFormat } from '../export/formats.ts';
@@ -17,21 +17,15 @@ export type ImportRow = {
   delimiter?: Delimiter | undefined;
 };
 
-/** Takes the text of a file in pieces. Both methods throw an `Error` with a sentence for an unreadable file. */
-type RowReader = {
-  push(text: string): ImportRow[];
-  end(): ImportRow[];
-};
-
 /** A reader that holds no more than one row. */
-export function createRowReader(format: PlantFormat): RowReader {
+export function createRowReader(format: PlantFormat): TextReader<ImportRow> {
   if (format === 'csv') return createTableReader();
   return createObjectReader(
     format === 'json' ? createArrayReader(imports.rowLength) : createLinesReader(imports.rowLength),
   );
 }
 
-function createTableReader(): RowReader {
+function createTableReader(): TextReader<ImportRow> {
   const reader = createCsvReader(imports.rowLength);
   let columns: Columns | undefined;
   let titles: readonly string[] = [];
@@ -64,7 +58,7 @@ function createTableReader(): RowReader {
   };
 }
 
-function createObjectReader(reader: JsonReader): RowReader {
+function createObjectReader(reader: TextReader<JsonText>): TextReader<ImportRow> {
   let number = 0;
 
   const take = (texts: readonly JsonText[]): ImportRow[] =>

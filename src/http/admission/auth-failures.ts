@@ -4,14 +4,16 @@ import { hashToken } from '../../access/tokens.ts';
 import { AppError, retryLater } from '../../errors.ts';
 import { access as limits } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
-import { type CountedWindow, countWindows, secondsLeft } from './counted-windows.ts';
+import type { AllowedNetworks } from '../../webhooks/sending/addresses.ts';
+import { clientNetwork } from './client-address.ts';
+import { countWindows } from './counted-windows.ts';
 
-export type FailureOptions = {
+type FailureOptions = {
   authenticate: Authenticate;
   /** Allowed failures of one client per minute; 0 for no limit. */
   limit: number;
-  /** Where a request comes from. Called only when its token is not known. */
-  clientOf(request: IncomingMessage): string;
+  /** Proxies whose `X-Forwarded-For` is trusted. */
+  trustProxy: AllowedNetworks;
   /** A clock that never goes back. */
   clock: Clock;
 };
@@ -28,7 +30,7 @@ export type Admit = (token: string, request: IncomingMessage) => Principal | Pro
  * same address. Only failures count, so a valid token costs nothing. Lookups in progress do not count: all that
  * arrive in one turn of the event loop are made, even beyond the limit.
  */
-export function limitFailures({ authenticate, limit, clientOf, clock }: FailureOptions): Admit {
+export function limitFailures({ authenticate, limit, trustProxy, clock }: FailureOptions): Admit {
   if (limit === 0) return (token) => authenticate.known(token) ?? authenticate.lookUp(token);
   const failures = countWindows({ lengthMs: 60_000, most: limits.countedAddresses, clock });
   const proven = rememberProven(authenticate.claimant);
@@ -42,7 +44,11 @@ export function limitFailures({ authenticate, limit, clientOf, clock }: FailureO
 
   async function lookUp(token: string, client: string): Promise<Principal> {
     const failed = failures.find(client);
-    if (failed && failed.count >= limit && !proven.has(token)) throw tooManyFailures(failed, clock);
+    if (failed && failed.count >= limit && !proven.has(token)) {
+      const seconds = failures.secondsLeft(failed);
+      const message = `Too many tokens of your address were refused in the last minute; try again in ${seconds} s.`;
+      throw retryLater(42901, message, { seconds });
+    }
     try {
       const principal = await authenticate.lookUp(token);
       proven.add(token);
@@ -55,9 +61,9 @@ export function limitFailures({ authenticate, limit, clientOf, clock }: FailureO
 
   return (token, request) => {
     try {
-      return authenticate.known(token) ?? lookUp(token, clientOf(request));
+      return authenticate.known(token) ?? lookUp(token, clientNetwork(request, trustProxy));
     } catch (error) {
-      countFailure(error, token, clientOf(request));
+      countFailure(error, token, clientNetwork(request, trustProxy));
       throw error;
     }
   };
@@ -80,13 +86,4 @@ function rememberProven(claimant: Authenticate['claimant']) {
       claimants.add(one);
     },
   };
-}
-
-function tooManyFailures(window: CountedWindow, clock: Clock): AppError {
-  const wait = secondsLeft(window, clock);
-  return retryLater(
-    42901,
-    `Too many tokens of your address were refused in the last minute; try again in ${wait} s.`,
-    { seconds: wait },
-  );
 }

@@ -2,15 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import { type AllowedNetworks, isAllowed } from '../../webhooks/sending/addresses.ts';
 
-/** The unit for counting clients: an IPv4 address, or an IPv6 /64, since a client can use any address in it. */
-export type ClientNetwork = string;
-
 /**
  * Where a request comes from: the peer of its connection or, while that is a trusted proxy, the address that the
  * proxy names in the last entry of X-Forwarded-For. An unreadable entry ends the search. The header Forwarded (RFC
  * 7239) is ignored: a proxy that does not know it passes on whatever its client wrote.
  */
-export function clientNetwork(request: IncomingMessage, trusted: AllowedNetworks): ClientNetwork {
+export function clientNetwork(request: IncomingMessage, trusted: AllowedNetworks): string {
   let address = plainAddress(request.socket.remoteAddress ?? '');
   const forwarded = trusted.length > 0 ? request.headers['x-forwarded-for'] : undefined;
   // Node joins several of these headers into one string; its types allow an array.
@@ -24,7 +21,7 @@ export function clientNetwork(request: IncomingMessage, trusted: AllowedNetworks
 }
 
 /** The network of a connection's peer. */
-export function peerNetwork(remoteAddress: string | undefined): ClientNetwork {
+export function peerNetwork(remoteAddress: string | undefined): string {
   return networkOf(plainAddress(remoteAddress ?? ''));
 }
 
@@ -41,8 +38,11 @@ function plainAddress(text: string): string | undefined {
   return isAddress ? ipaddr.process(address).toString() : undefined;
 }
 
-/** A closed connection has no address; the requests of all such connections count together. */
-function networkOf(address: string | undefined): ClientNetwork {
+/**
+ * The unit for counting clients: an IPv4 address, or an IPv6 /64, since a client can use any address in it. A closed
+ * connection has no address; the requests of all such connections count together.
+ */
+function networkOf(address: string | undefined): string {
   if (address === undefined) return 'unknown';
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6)) return address;

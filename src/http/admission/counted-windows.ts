@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime.ts';
 
 /** A time window that began with the first event counted in it. */
-export type CountedWindow = {
+type CountedWindow = {
   count: number;
   /** By the clock of its windows. */
   endsAt: number;
@@ -68,15 +68,15 @@ export function countWindows({ lengthMs, most, clock }: WindowOptions) {
     levels[level] = keys.add(key);
   }
 
-  return { find, count };
+  return {
+    find,
+    count,
+    /** For `Retry-After`: whole seconds until a window ends, at least one. */
+    secondsLeft: ({ endsAt }: CountedWindow) => Math.max(1, Math.ceil((endsAt - clock.now()) / 1000)),
+  };
 }
 
 /** -1 for a key without a count. */
 function levelOf(count: number): number {
   return count === 0 ? -1 : Math.floor(Math.log2(count));
-}
-
-/** For `Retry-After`: whole seconds until a window ends, at least one. */
-export function secondsLeft({ endsAt }: CountedWindow, clock: Clock): number {
-  return Math.max(1, Math.ceil((endsAt - clock.now()) / 1000));
 }

@@ -4,16 +4,10 @@ import { list as limits } from '../../limits.ts';
 import type { Measures } from '../../observability/port.ts';
 import type { NextPart } from '../../plants/list.ts';
 import { linesOf, slowLines } from '../observe/request-log.ts';
-import { responseEnds } from '../request/response-end.ts';
+import { onResponseEnd } from '../request/response-end.ts';
+import type { Turns } from './turn.ts';
 
-/** Answers with a list in parts, reading each part once the system has taken the one before. */
-export type SendParts = (next: NextPart, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-
-export type ReadersOptions = {
-  /** Reads a part in its turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>;
-  measures: Measures | undefined;
-};
+export type SendParts = ReturnType<typeof sendToReaders>;
 
 /** A client that is being sent a list. `buffer` holds the part it has not fully taken. */
 type Reader = {
@@ -24,12 +18,13 @@ type Reader = {
 };
 
 /**
- * A part stays in memory until its reader has taken it. So the number of readers that lag is limited, per token and
- * in total; beyond the limit, the slowest reader's connection is reset. Between two parts a list is only a position,
- * which costs next to nothing.
+ * Returns a function that answers with a list in parts, reading each part once the system has taken the one before. A
+ * part stays in memory until its reader has taken it. So the number of readers that lag is limited, per token and in
+ * total; beyond the limit, the slowest reader's connection is reset. Between two parts a list is only a position, which
+ * costs next to nothing.
+ * @param inTurn reads a part in its turn
  */
-export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
-  const onEnd = responseEnds();
+export function sendToReaders(inTurn: Turns['later'], measures: Measures | undefined) {
   const { add, remove } = createReaders(measures);
   /** New ones for each part would be garbage outside of V8's heap, which it lets lie for long. */
   const buffers: Buffer[] = [];
@@ -56,12 +51,12 @@ export function sendToReaders({ inTurn, measures }: ReadersOptions): SendParts {
     });
   }
 
-  return async (next, request, reply) => {
+  return async (next: NextPart, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { raw: response } = reply.hijack();
     const { socket } = request.raw;
     const reader: Reader = { request, response, buffer: undefined, since: 0 };
     // Node never reports the end of a response whose turn did not come.
-    onEnd(socket, response, () => remove(reader));
+    onResponseEnd(response, () => remove(reader));
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) response.setHeader(name, value);
     }

@@ -1,7 +1,7 @@
 import { http as limits } from '../../limits.ts';
 
 /** The state after one slice of requests (`turn.ts`). Times are in milliseconds of a clock that never goes back. */
-export type Slice = {
+type Slice = {
   now: number;
   /** How many requests run in a slice. */
   perSlice: number;
@@ -9,21 +9,14 @@ export type Slice = {
   oldestAt: number | undefined;
 };
 
-/** Detects when more requests arrive than can run, and limits how many may wait. */
-export type Overload = {
-  sliceEnded(slice: Slice): void;
-  /** How many requests may wait; undefined while there is no overload. */
-  room(): number | undefined;
-  /** Tells of a request that found no room. */
-  refused(now: number): void;
-};
+export type Overload = ReturnType<typeof watchOverload>;
 
 /**
- * After CoDel (RFC 8289 §3): a queue that empties now and then is a burst, however long it was; a queue whose oldest
+ * Detects when more requests arrive than can run, and limits how many may wait. After CoDel (RFC 8289 §3): a queue that empties now and then is a burst, however long it was; a queue whose oldest
  * request is late throughout is overload. Then as many requests may wait as run in two slices, and never fewer than a
  * minimum, so the service stays busy and nobody waits long. It ends when nobody has been refused for a while.
  */
-export function watchOverload(): Overload {
+export function watchOverload() {
   let lateSince: number | undefined;
   let lateSlices = 0;
   let room: number | undefined;
@@ -43,14 +36,16 @@ export function watchOverload(): Overload {
   }
 
   return {
-    sliceEnded(slice) {
+    sliceEnded(slice: Slice): void {
       const { now, perSlice } = slice;
       if (isStanding(slice)) refusedAt ??= now;
       if (refusedAt !== undefined && now - refusedAt > limits.patienceMs) refusedAt = undefined;
       room = refusedAt === undefined ? undefined : Math.max(limits.leastRoom, 2 * perSlice);
     },
+    /** How many requests may wait; undefined while there is no overload. */
     room: () => room,
-    refused(now) {
+    /** Tells of a request that found no room. */
+    refused(now: number): void {
       refusedAt = now;
     },
   };

@@ -13,20 +13,7 @@ export type Waiting = {
   at: number;
 };
 
-export type Turns = {
-  /** Call once for each arriving request. False when the service is overloaded and must refuse it. */
-  admits(): boolean;
-  /** Call when a client has connected. */
-  connected(): void;
-  /** Refuses a request that was not admitted, before the admitted requests of its turn run. */
-  holdRefusal(refuse: () => void): void;
-  /** Lets a request run with the others of its turn. */
-  hold(waiting: Waiting): void;
-  /** Lets a health check run before all requests, whatever waits. A flood of them is spread over several turns. */
-  holdFirst(resume: () => void): void;
-  /** Runs more work of a request that has already started: after the requests of a turn, in its own slice. */
-  later<T>(work: () => Promise<T>): Promise<T>;
-};
+export type Turns = ReturnType<typeof gatherTurns>;
 
 /**
  * Holds the requests of one turn of the event loop until all have arrived, then runs them together:
@@ -39,11 +26,7 @@ export type Turns = {
  * responses are written and new requests are seen (and refused, if need be), however many arrive at once. `now` is in
  * milliseconds of a clock that never goes back.
  */
-export function gatherTurns(
-  now: () => number,
-  refresh: () => void,
-  overload: Overload = watchOverload(),
-): Turns {
+export function gatherTurns(now: () => number, refresh: () => void, overload: Overload = watchOverload()) {
   const first: (() => void)[] = [];
   const refusals: (() => void)[] = [];
   const requests = createPacedQueue<Waiting>(now, goOn);
@@ -150,30 +133,36 @@ export function gatherTurns(
   }
 
   return {
-    admits() {
+    /** Call once for each arriving request. False when the service is overloaded and must refuse it. */
+    admits(): boolean {
       const room = overload.room();
       if (room === undefined || requests.size() < room) return true;
       overload.refused(now());
       return false;
     },
-    connected() {
+    /** Call when a client has connected. */
+    connected(): void {
       hasConnected = true;
     },
-    holdRefusal(refuse) {
+    /** Refuses a request that was not admitted, before the admitted requests of its turn run. */
+    holdRefusal(refuse: () => void): void {
       refusals.push(refuse);
       schedule();
     },
-    hold(waiting) {
+    /** Lets a request run with the others of its turn. */
+    hold(waiting: Waiting): void {
       turnAt ??= now();
       waiting.at = turnAt;
       requests.push(waiting);
       schedule();
     },
-    holdFirst(resume) {
+    /** Lets a health check run before all requests, whatever waits. A flood of them is spread over several turns. */
+    holdFirst(resume: () => void): void {
       first.push(resume);
       schedule();
     },
-    later(work) {
+    /** Runs more work of a request that has already started: after the requests of a turn, in its own slice. */
+    later<T>(work: () => Promise<T>): Promise<T> {
       return new Promise((resolve, reject) => {
         rest.push(() => countRest(work).then(resolve, reject));
         scheduleRest();

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { type Span, type SpanResult, type Tracer, traceOf } from '../../tracing/port.ts';
 import { asksHealth } from '../admission/door.ts';
-import { responseEnds, statusOf } from '../request/response-end.ts';
+import { onResponseEnd, statusOf } from '../request/response-end.ts';
 import { routeOf } from './request-watch.ts';
 
 declare module 'fastify' {
@@ -16,12 +16,11 @@ declare module 'fastify' {
  * response. It continues the client's trace (W3C Trace Context). Health checks have none.
  */
 export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
-  const onEnd = responseEnds();
   app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
     if (!asksHealth(request.raw)) {
       const span = begin(tracer, request);
       request.span = span;
-      onEnd(request.raw.socket, reply.raw, () => span.end(resultOf(reply)));
+      onResponseEnd(reply.raw, () => span.end(resultOf(reply)));
     }
     done();
   });

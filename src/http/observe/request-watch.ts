@@ -1,25 +1,23 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { EndedRequest, Measures } from '../../observability/port.ts';
-import { responseEnds, statusOf } from '../request/response-end.ts';
+import { onResponseEnd, statusOf } from '../request/response-end.ts';
 import { createRequestLog } from './request-log.ts';
 
-export type WatchOptions = {
-  log: FastifyBaseLogger | undefined;
-  measures: Measures | undefined;
-  /** In milliseconds, of a clock that never goes back. */
-  now(): number;
-};
-
-/** Times each request to the routes registered after this call, from its header fields to the end of its response. */
-export function watchRequests(app: FastifyInstance, { log, measures, now }: WatchOptions): void {
+/**
+ * Times each request to the routes registered after this call, from its header fields to the end of its response.
+ * @param now in milliseconds, of a clock that never goes back
+ */
+export function watchRequests(
+  app: FastifyInstance,
+  { log, measures }: { log: FastifyBaseLogger | undefined; measures: Measures | undefined },
+  now: () => number,
+): void {
   const lines = log && createRequestLog(log, now);
   if (!measures && !lines?.tellsAny) return;
-  const onEnd = responseEnds();
-
   app.addHook('onRequest', (request, { raw: response }, done: HookHandlerDoneFunction) => {
     const begin = now();
     measures?.requestBegan();
-    onEnd(request.raw.socket, response, () => {
+    onResponseEnd(response, () => {
       const durationMs = now() - begin;
       // True of nearly all requests when nothing is measured: stop here.
       if (!measures && !lines?.tells(durationMs)) return;

@@ -26,21 +26,23 @@ export async function serveSites(app: FastifyInstance, basePath: string): Promis
   app.get('/docs/api', (_request, reply) => reply.redirect(`${basePath}/docs/api/`));
 }
 
-export type Site = {
-  /** Its path, such as `/console`. Its pages are below it and link to each other by relative URLs. */
-  path: string;
-  /** The folder of built files. Those in `assets/` have a hash in their name, so they never change. */
-  folder: string;
-};
-
-/** Serves built files. A page `x.html` is also `x`, and the `index.html` of a folder is also the folder. */
+/**
+ * Serves built files. A page `x.html` is also `x`, and the `index.html` of a folder is also the folder.
+ * @param path such as `/console`; the pages are below it and link to each other by relative URLs
+ * @param folder where the files are; those in `assets/` have a hash in their name, so they never change
+ */
 export async function serveSite(
   app: FastifyInstance,
-  { path, folder }: Site,
+  { path, folder }: { path: string; folder: string },
   basePath: string,
 ): Promise<void> {
   app.get(path, (_request, reply) => reply.redirect(`${basePath}${path}/`));
-  if (!existsSync(join(folder, 'index.html'))) return answerNotBuilt(app, path);
+  if (!existsSync(join(folder, 'index.html'))) {
+    app.get(`${path}/`, () => {
+      throw new AppError(40400, 'This page is not built. In a checkout "npm run prepare" builds it.');
+    });
+    return;
+  }
   await app.register(async (scope) => {
     applyPageRules(scope);
     // A separate route, so that its methods are known.
@@ -89,12 +91,6 @@ function isAccepted({ headers }: FastifyRequest, encoding: string): boolean {
   return fields.split(',').some((field) => {
     const [name = '', weight = ''] = field.split(';');
     return name.trim() === encoding && !/^\s*q=0(?:\.0*)?\s*$/.test(weight);
-  });
-}
-
-function answerNotBuilt(app: FastifyInstance, path: string): void {
-  app.get(`${path}/`, () => {
-    throw new AppError(40400, 'This page is not built. In a checkout "npm run prepare" builds it.');
   });
 }
 

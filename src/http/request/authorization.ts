@@ -4,7 +4,7 @@ import type { Scope } from '../../access/scopes.ts';
 import { AppError } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import type { Admit } from '../admission/auth-failures.ts';
-import type { CountRequest } from '../admission/rate-limit.ts';
+import type { limitRate } from '../admission/rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,7 +17,7 @@ declare module 'fastify' {
 export type Admission = {
   admit: Admit;
   /** Absent when requests are not counted. */
-  countRequest: CountRequest | undefined;
+  countRequest: ReturnType<typeof limitRate> | undefined;
 };
 
 /** A hook that admits requests whose bearer token is valid and has the scope, if any (RFC 6750). */

@@ -3,30 +3,23 @@ import { AppError } from '../../errors.ts';
 import type { ListOrder, Position } from '../../plants/port.ts';
 
 /** The list and the user that a cursor was issued for. */
-export type CursorOrigin = { list: string; user: number };
+type CursorOrigin = { list: string; user: number };
+
+export type Cursors = ReturnType<typeof createCursors>;
 
 /**
  * A cursor is a position in a list, sealed with the list, the user and the store's key. It grants no access, since every
  * query checks access itself. But a client that could forge one would learn from the answers which users exist.
+ * @param secret of the store, in hexadecimal
  */
-export type Cursors = {
-  seal(position: string, origin: CursorOrigin): string;
-  /**
-   * The position of a cursor.
-   * @throws AppError 40007
-   */
-  open(cursor: string, origin: CursorOrigin): string;
-};
-
-/** @param secret of the store, in hexadecimal */
-export function createCursors({ secret }: { secret: string }): Cursors {
+export function createCursors({ secret }: { secret: string }) {
   const key = Buffer.from(secret, 'hex');
   const sealed = new Map<string, string>();
   /**
    * Cached: the first pages of lists are requested again and again, and a MAC takes a tenth of the time of a short
    * page.
    */
-  function seal(position: string, { list, user }: CursorOrigin): string {
+  function macOf(position: string, { list, user }: CursorOrigin): string {
     const text = `${user} ${position} ${list}`;
     const known = sealed.get(text);
     if (known !== undefined) return known;
@@ -38,11 +31,15 @@ export function createCursors({ secret }: { secret: string }): Cursors {
   }
 
   return {
-    seal: (position, origin) => `${position}.${seal(position, origin)}`,
-    open(cursor, origin) {
+    seal: (position: string, origin: CursorOrigin): string => `${position}.${macOf(position, origin)}`,
+    /**
+     * The position of a cursor.
+     * @throws AppError 40007
+     */
+    open(cursor: string, origin: CursorOrigin): string {
       const end = cursor.lastIndexOf('.');
       const position = cursor.slice(0, Math.max(0, end));
-      const isSealed = POSITION.test(position) && areEqual(cursor.slice(end + 1), seal(position, origin));
+      const isSealed = POSITION.test(position) && areEqual(cursor.slice(end + 1), macOf(position, origin));
       if (!isSealed) throw noCursor();
       return position;
     },

@@ -16,15 +16,12 @@ const FRAMEWORK: Record<string, () => AppError> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
 };
 
-type FailedRequest = Pick<FastifyRequest, 'id' | 'log' | 'method' | 'raw'> &
-  Partial<Pick<FastifyRequest, 'keyed' | 'span'>>;
-
 /** Answers a failure with the Error object. Unexpected errors are logged and hidden. */
 export function answerFailure(
   error: unknown,
-  request: FailedRequest,
-  reply: Pick<FastifyReply, 'code' | 'raw' | 'hasHeader' | 'header'>,
-  measures?: Pick<Measures, 'failed'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  measured?: Measures['failed'],
 ): void {
   const failure = toAppError(error, request);
   const { complete, socket } = request.raw;
@@ -36,7 +33,7 @@ export function answerFailure(
     reply.header('connection', 'keep-alive');
   }
   const send = ({ code, message, status, headers }: AppError) => {
-    if (!asksHealth(request.raw)) measures?.failed(code);
+    if (!asksHealth(request.raw)) measured?.(code);
     request.span?.note({ 'plant_store.error': code });
     // For the client to quote: the log lines about this request contain it.
     const answer = reply.code(status).headers(headers).header('x-request-id', request.id);
@@ -46,7 +43,7 @@ export function answerFailure(
   else send(failure);
 }
 
-function toAppError(error: unknown, request: FailedRequest): AppError {
+function toAppError(error: unknown, request: FastifyRequest): AppError {
   if (error instanceof AppError && error.code !== 50000) return withChallenge(error);
   const known = isFastifyError(error) ? FRAMEWORK[error.code] : undefined;
   if (known) return known();

@@ -25,7 +25,10 @@ export function answerOtherPaths(app: FastifyInstance, hint: string): void {
     if (!allowed) return done(notFound(hint));
     const allow = [...allowed].sort().join(', ');
     if (request.method === 'OPTIONS') reply.code(204).header('allow', allow).send();
-    else done(wrongMethod(request.method, allow));
+    else {
+      const message = `The path does not support ${request.method}; it supports ${allow}.`;
+      done(new AppError(40500, message, { headers: { allow } }));
+    }
   });
   // For missing files of the docs page: their route exists, they do not.
   app.setNotFoundHandler(() => {
@@ -35,12 +38,6 @@ export function answerOtherPaths(app: FastifyInstance, hint: string): void {
 
 function notFound(hint: string): AppError {
   return new AppError(40400, `There is no such path; ${hint}.`);
-}
-
-function wrongMethod(method: string, allow: string): AppError {
-  return new AppError(40500, `The path does not support ${method}; it supports ${allow}.`, {
-    headers: { allow },
-  });
 }
 
 /** Matches every target that `isCanonical` may refuse and passes most others quickly. */

@@ -30,30 +30,21 @@ export type RouteContext = {
   cursors: Cursors;
   /** Aborted when the service begins to drain: new requests are refused, and event streams end. */
   drain: AbortSignal;
-  route: AddRoute;
+  route: ReturnType<typeof routesOn>;
   /** Whether the token of a long-running request is still valid and has the scope. */
   stillAdmits(scope: Scope, request: FastifyRequest): Promise<boolean>;
 };
 
-/** Adds the route of an operation. */
-export type AddRoute = <Route extends RouteGenericInterface>(
-  operation: Operation,
-  answer: Answer<Route>,
-  hooks?: { preValidation?: preValidationHookHandler },
-) => void;
-
-/** Like a handler of Fastify, but a text that it returns is sent as JSON. */
-type Answer<Route extends RouteGenericInterface> = (
-  request: FastifyRequest<Route>,
-  reply: FastifyReply,
-) => Promise<unknown>;
-
-export function routesOn(app: FastifyInstance, admission: Admission): AddRoute {
+/**
+ * Returns a function that adds the route of an operation. Its `answer` is like a handler of Fastify, but a text that it
+ * returns is sent as JSON.
+ */
+export function routesOn(app: FastifyInstance, admission: Admission) {
   return <Route extends RouteGenericInterface>(
     { method, url, scope, query = {}, body, success }: Operation,
-    answer: Answer<Route>,
-    hooks = {},
-  ) => {
+    answer: (request: FastifyRequest<Route>, reply: FastifyReply) => Promise<unknown>,
+    hooks: { preValidation?: preValidationHookHandler } = {},
+  ): void => {
     app.route({
       ...hooks,
       method,

@@ -14,7 +14,7 @@ import {
   revokeOwnToken,
   rotateOwnToken,
 } from '../../access/own-tokens.ts';
-import { ScopeName, scopes } from '../../access/scopes.ts';
+import { scopes } from '../../access/scopes.ts';
 import { timeText } from '../../webhooks/time.ts';
 import { answerOnce, callerOf } from '../request/idempotency.ts';
 import { type Operations, pathText } from './operation.ts';
@@ -29,12 +29,8 @@ const Me = {
   required: ['user', 'scopes'],
   properties: {
     user: { type: 'string', description: 'the name of the user', examples: ['admin'] },
-    scopes: { type: 'array', items: ScopeName, description: 'what the token may do' },
-    expiresAt: {
-      type: 'string',
-      format: 'date-time',
-      description: 'when the token expires; absent if it never does',
-    },
+    scopes: TokenView.properties.scopes,
+    expiresAt: TokenView.properties.expiresAt,
   },
   description: 'Who the token acts for, and what it may do.',
 } as const;

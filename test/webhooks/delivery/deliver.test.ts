@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { after, afterEach, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AppError } from '../../../src/errors.ts';
@@ -35,7 +35,10 @@ let receivers: Receiver[] = [];
 before(async () => {
   ({ store, lanes: storeLanes, drop } = await openTemporaryStore());
 });
-afterEach(async () => {
+after(() => drop());
+
+/** Stops what a test has started, and deletes its webhooks. */
+async function clear(): Promise<void> {
   for (const runner of running) await runner.stop();
   for (const sender of senders) await sender.stop();
   for (const receiver of receivers) await receiver.stop();
@@ -46,8 +49,7 @@ afterEach(async () => {
   running = [];
   senders = [];
   receivers = [];
-});
-after(() => drop());
+}
 
 async function newReceiver(): Promise<Receiver> {
   const receiver = await startReceiver();
@@ -96,8 +98,12 @@ type Setting = {
   /** The deadline of an attempt. */
 };
 
-/** Delivers from the real store; `outcomes` emits what was recorded. */
-function start({ schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16, ...setting }: Setting = {}) {
+/** Delivers from the real store, until the test ends; `outcomes` emits what was recorded. */
+function start(
+  t: TestContext,
+  { schedule = [0, 20, 20], disableAfterMs = 1e9, concurrency = 16, ...setting }: Setting = {},
+) {
+  t.after(clear);
   const outcomes = new EventEmitter<{ recorded: [] }>();
   const recorded: Outcome[] = [];
   const lanes: LaneStore = {
@@ -149,11 +155,11 @@ function idsOf(received: readonly Received[]): string[] {
   return received.map(({ headers }) => String(headers['webhook-id']));
 }
 
-test('a new plant reaches its receiver, signed so that the public library accepts it', async () => {
+test('a new plant reaches its receiver, signed so that the public library accepts it', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const { secret, webhook } = await subscribe(owner, receiver);
-  const { ended } = start();
+  const { ended } = start(t);
   await store.plants.create({
     owner,
     id: 9007199254740993n,
@@ -178,11 +184,11 @@ test('a new plant reaches its receiver, signed so that the public library accept
   new Webhook(secret).verify(text, headers);
 });
 
-test('due times refer to the clock of the store, also while that is slower than this process', async () => {
+test('due times refer to the clock of the store, also while that is slower than this process', async (t) => {
   const begin = [runtime.clock.now(), performance.now()] as const;
   const clock = { now: () => Math.floor(begin[0] + 1000 + (performance.now() - begin[1]) / 2) };
   const { promise, resolve } = Promise.withResolvers<number>();
-  const { ended } = start({
+  const { ended } = start(t, {
     clock,
     lanes: {
       async read(request) {
@@ -199,13 +205,13 @@ test('due times refer to the clock of the store, also while that is slower than 
   await ended(1);
 });
 
-test('every plant reaches every webhook of its owner exactly once, and nobody else', async () => {
+test('every plant reaches every webhook of its owner exactly once, and nobody else', async (t) => {
   const [one, two, other] = [await newReceiver(), await newReceiver(), await newReceiver()];
   const owner = await newOwner();
   await subscribe(owner, one);
   await subscribe(owner, two);
   await subscribe(await newOwner(), other);
-  const { ended } = start();
+  const { ended } = start(t);
   await addPlants(owner, 200);
   await ended(400);
   for (const receiver of [one, two]) {
@@ -215,13 +221,13 @@ test('every plant reaches every webhook of its owner exactly once, and nobody el
   assert.equal(other.received.length, 0);
 });
 
-test('a failed attempt is followed by another, with the same id and a new signature time', async () => {
+test('a failed attempt is followed by another, with the same id and a new signature time', async (t) => {
   const receiver = await newReceiver();
   // On a used connection the request would be repeated within the attempt.
   receiver.script({ status: 500, headers: { connection: 'close' } }, 'reset');
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const { ended, recorded } = start();
+  const { ended, recorded } = start(t);
   await addPlants(owner, 1);
   await ended(1);
   assert.deepEqual(await deliveryOf(webhook), ['delivered', 3, undefined]);
@@ -232,19 +238,19 @@ test('a failed attempt is followed by another, with the same id and a new signat
   );
 });
 
-test('after the last attempt of the schedule the delivery has failed', async () => {
+test('after the last attempt of the schedule the delivery has failed', async (t) => {
   const receiver = await newReceiver();
   receiver.usually({ status: 400 });
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const { ended } = start({ schedule: [0, 1] });
+  const { ended } = start(t, { schedule: [0, 1] });
   await addPlants(owner, 1);
   await ended(1);
   assert.deepEqual(await deliveryOf(webhook), ['failed', 2, 'The receiver answered 400.']);
   assert.equal(receiver.received.length, 2);
 });
 
-test('hanging receivers delay no other', async () => {
+test('hanging receivers delay no other', async (t) => {
   const quick = await newReceiver();
   const owner = await newOwner();
   for (let i = 0; i < 10; i++) {
@@ -253,7 +259,7 @@ test('hanging receivers delay no other', async () => {
     await subscribe(owner, hanging);
   }
   const { webhook } = await subscribe(owner, quick);
-  const { recorded } = start({ bounds: { inAll: 32, drainMs: 10 } });
+  const { recorded } = start(t, { bounds: { inAll: 32, drainMs: 10 } });
   await addPlants(owner, 30);
   await quick.receive(30);
   assert.deepEqual(
@@ -262,7 +268,7 @@ test('hanging receivers delay no other', async () => {
   );
 });
 
-test('no more requests than allowed run at once to one webhook', async () => {
+test('no more requests than allowed run at once to one webhook', async (t) => {
   const receiver = await newReceiver();
   let underWay = 0;
   let most = 0;
@@ -275,7 +281,7 @@ test('no more requests than allowed run at once to one webhook', async () => {
   });
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { ended } = start({ concurrency: 3 });
+  const { ended } = start(t, { concurrency: 3 });
   await addPlants(owner, 50);
   await ended(50);
   assert.ok(most <= 3, `${most} at once`);
@@ -290,12 +296,12 @@ async function stored(owner: number, parts: { url: string; privateKey: string })
   return id;
 }
 
-test('a webhook with an unreadable key fails by the schedule and holds up no other', async () => {
+test('a webhook with an unreadable key fails by the schedule and holds up no other', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const broken = await stored(owner, { url: receiver.url, privateKey: 'whsk_broken' });
   const { webhook } = await subscribe(owner, receiver);
-  const { ended } = start({ schedule: [0, 1] });
+  const { ended } = start(t, { schedule: [0, 1] });
   await addPlants(owner, 20);
   const outcomes = await ended(40);
   const good = outcomes.filter((outcome) => outcome.webhook === webhook.id);
@@ -304,12 +310,12 @@ test('a webhook with an unreadable key fails by the schedule and holds up no oth
   assert.ok(bad.every(({ next, reason }) => next.state === 'failed' && reason === NOT_SIGNED));
 });
 
-test('a stored webhook whose host is now refused fails by the schedule with the rule', async () => {
+test('a stored webhook whose host is now refused fails by the schedule with the rule', async (t) => {
   const owner = await newOwner();
   const { privateKey } = newKeyPair(runtime.random);
   const hosts = [`${'a.'.repeat(128)}example`, `${'a'.repeat(64)}.example`, 'a..example', 'xn--.example'];
   for (const host of hosts) await stored(owner, { url: `https://${host}/`, privateKey });
-  const { ended, recorded } = start({ schedule: [0, 1] });
+  const { ended, recorded } = start(t, { schedule: [0, 1] });
   await addPlants(owner, 1);
   const outcomes = await ended(hosts.length);
   assert.equal(recorded.length, 2 * hosts.length);
@@ -319,13 +325,13 @@ test('a stored webhook whose host is now refused fails by the schedule with the 
   }
 });
 
-test("a killed process's deliveries are resent after the next start, one at a time", async () => {
+test("a killed process's deliveries are resent after the next start, one at a time", async (t) => {
   const receiver = await newReceiver();
   receiver.usually('hang');
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
   // The killed process records nothing.
-  const { runner } = start({
+  const { runner } = start(t, {
     lanes: { record: () => new Promise<never>(() => {}) },
     bounds: { drainMs: 1, lastRecordMs: 1 },
     concurrency: 3,
@@ -344,7 +350,7 @@ test("a killed process's deliveries are resent after the next start, one at a ti
       response.writeHead(204).end();
     });
   });
-  const { ended } = start({
+  const { ended } = start(t, {
     wasKilled: true,
     concurrency: 3,
     lanes: {
@@ -362,32 +368,32 @@ test("a killed process's deliveries are resent after the next start, one at a ti
   assert.deepEqual((await store.webhooks.health(webhook.id)).waiting, 0);
 });
 
-test('deliveries waiting at the start are sent', async () => {
+test('deliveries waiting at the start are sent', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
   await addPlants(owner, 40);
-  const { ended } = start({ bounds: { inAll: 8 } });
+  const { ended } = start(t, { bounds: { inAll: 8 } });
   await ended(40);
   assert.equal(new Set(idsOf(receiver.received)).size, 40);
 });
 
-test('deliveries are found by a search when no hint comes', async () => {
+test('deliveries are found by a search when no hint comes', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { ended } = start({ lanes: { onWork() {} }, bounds: { searchMs: 10 } });
+  const { ended } = start(t, { lanes: { onWork() {} }, bounds: { searchMs: 10 } });
   await addPlants(owner, 1);
   await ended(1);
 });
 
-test('when another process has ended, a search finds its deliveries at once', async () => {
+test('when another process has ended, a search finds its deliveries at once', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
   let tellGone = () => {};
   const searched = Promise.withResolvers<void>();
-  const { ended } = start({
+  const { ended } = start(t, {
     lanes: {
       onWork() {},
       async findWork(after, limit) {
@@ -409,7 +415,7 @@ test('when another process has ended, a search finds its deliveries at once', as
   await ended(1);
 });
 
-test('a store that fails for a while loses no delivery', async () => {
+test('a store that fails for a while loses no delivery', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
@@ -433,19 +439,19 @@ test('a store that fails for a while loses no delivery', async () => {
       return results;
     }),
   };
-  start({ lanes: flaky, bounds: { searchMs: 10 } });
+  start(t, { lanes: flaky, bounds: { searchMs: 10 } });
   await addPlants(owner, 20);
   await over.promise;
   assert.equal(new Set(idsOf(receiver.received)).size, 20);
 });
 
-test('stopping waits for pending requests, records them, and starts no more', async () => {
+test('stopping waits for pending requests, records them, and starts no more', async (t) => {
   const receiver = await newReceiver();
   const answers: (() => void)[] = [];
   receiver.usually((_, response) => answers.push(() => response.writeHead(200).end()));
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { runner, recorded } = start({ concurrency: 2 });
+  const { runner, recorded } = start(t, { concurrency: 2 });
   await addPlants(owner, 5);
   await receiver.receive(2);
   const stopping = Promise.all([runner.stop(), runner.stop()]);
@@ -458,14 +464,14 @@ test('stopping waits for pending requests, records them, and starts no more', as
   assert.equal(receiver.received.length, 2);
 });
 
-test('stopping hands lanes over at once, except those whose receiver has not answered yet', async () => {
+test('stopping hands lanes over at once, except those whose receiver has not answered yet', async (t) => {
   const [quick, slow] = [await newReceiver(), await newReceiver()];
   const answers: (() => void)[] = [];
   slow.usually((_, response) => answers.push(() => response.writeHead(204).end()));
   const owner = await newOwner();
   const [idle, busy] = [await subscribe(owner, quick), await subscribe(owner, slow)];
   const given = new EventEmitter<{ lanes: [readonly string[]] }>();
-  const { runner, ended } = start({
+  const { runner, ended } = start(t, {
     owners: { giveBack: async (webhooks) => void given.emit('lanes', webhooks) },
   });
   await addPlants(owner, 1);
@@ -479,35 +485,35 @@ test('stopping hands lanes over at once, except those whose receiver has not ans
   await stopping;
 });
 
-test('stopping ends requests that take too long, which are resent after the next start', async () => {
+test('stopping ends requests that take too long, which are resent after the next start', async (t) => {
   const receiver = await newReceiver();
   receiver.script('hang');
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const first = start({ bounds: { drainMs: 10 } });
+  const first = start(t, { bounds: { drainMs: 10 } });
   await addPlants(owner, 1);
   await receiver.receive(1);
   await first.runner.stop();
   assert.deepEqual(first.recorded, []);
-  const second = start();
+  const second = start(t);
   await second.ended(1);
   assert.deepEqual(await deliveryOf(webhook), ['delivered', 1, undefined]);
 });
 
-test('delivery can be stopped when the store never answers again', async () => {
+test('delivery can be stopped when the store never answers again', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
   const never = () => new Promise<never>(() => {});
-  const { runner } = start({ lanes: { record: never }, bounds: { drainMs: 10, lastRecordMs: 10 } });
+  const { runner } = start(t, { lanes: { record: never }, bounds: { drainMs: 10, lastRecordMs: 10 } });
   await addPlants(owner, 1);
   await receiver.receive(1);
   await runner.stop();
   const down = () => Promise.reject(new AppError(50302));
-  await start({ lanes: { findWork: down, read: down } }).runner.stop();
+  await start(t, { lanes: { findWork: down, read: down } }).runner.stop();
 });
 
-test('deleting a webhook during a request does no harm', async () => {
+test('deleting a webhook during a request does no harm', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
@@ -515,7 +521,7 @@ test('deleting a webhook during a request does no harm', async () => {
   receiver.script((_, response) => {
     store.webhooks.deleteWebhook(owner, webhook.id).then(() => response.writeHead(200).end());
   });
-  start({
+  start(t, {
     lanes: {
       async record(outcomes) {
         while (await store.chores.hasChores(0)) await store.chores.advance({ now: 0, limit: 10 });
@@ -529,12 +535,12 @@ test('deleting a webhook during a request does no harm', async () => {
   assert.deepEqual(await gone.promise, ['gone']);
 });
 
-test('a receiver that answers 410 is sent nothing more, and its waiting deliveries are held', async () => {
+test('a receiver that answers 410 is sent nothing more, and its waiting deliveries are held', async (t) => {
   const receiver = await newReceiver();
   receiver.script({ status: 410 });
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const { recorded } = start({ concurrency: 1 });
+  const { recorded } = start(t, { concurrency: 1 });
   await addPlants(owner, 3);
   await receiver.receive(1);
   while (recorded.length < 1) await setImmediate();
@@ -548,12 +554,12 @@ test('a receiver that answers 410 is sent nothing more, and its waiting deliveri
   await receiver.receive(4);
 });
 
-test('a receiver that requests a pause is sent nothing until it ends', async () => {
+test('a receiver that requests a pause is sent nothing until it ends', async (t) => {
   const receiver = await newReceiver();
   receiver.script({ status: 503, headers: { 'retry-after': '1' } });
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { ended } = start({ concurrency: 1 });
+  const { ended } = start(t, { concurrency: 1 });
   await addPlants(owner, 5);
   await ended(5);
   const [first, second] = receiver.received;
@@ -561,12 +567,12 @@ test('a receiver that requests a pause is sent nothing until it ends', async () 
   assert.equal(receiver.received.length, 6);
 });
 
-test('a webhook whose every attempt failed for too long is disabled', async () => {
+test('a webhook whose every attempt failed for too long is disabled', async (t) => {
   const receiver = await newReceiver();
   receiver.usually({ status: 500 });
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  start({ schedule: Array(50).fill(5), disableAfterMs: 30 });
+  start(t, { schedule: Array(50).fill(5), disableAfterMs: 30 });
   await addPlants(owner, 1);
   let shown = await store.webhooks.webhook(owner, webhook.id);
   while (shown?.status === 'enabled') {
@@ -577,20 +583,20 @@ test('a webhook whose every attempt failed for too long is disabled', async () =
   assert.equal((await deliveryOf(webhook))[0], 'held');
 });
 
-test('a webhook gets no more attempts per second than its rate', async () => {
+test('a webhook gets no more attempts per second than its rate', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
   await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, rate: 20 });
   await addPlants(owner, 15);
-  start();
+  start(t);
   await receiver.receive(15);
   const times = receiver.received.map(({ at }) => at);
   // At most two at once, then one every 50 ms.
   assert.ok(Number(times.at(-1)) - Number(times[0]) >= 13 * 50 - 60, `${times}`);
 });
 
-test('a receiver that is down is probed with one request at a time, and gets everything when it is back', async () => {
+test('a receiver that is down is probed with one request at a time, and gets everything when it is back', async (t) => {
   const receiver = await newReceiver();
   let underWay = 0;
   let most = 0;
@@ -607,7 +613,7 @@ test('a receiver that is down is probed with one request at a time, and gets eve
   });
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const { ended } = start({ schedule: Array(100).fill(0) });
+  const { ended } = start(t, { schedule: Array(100).fill(0) });
   await addPlants(owner, 40);
   await receiver.receive(80);
   assert.equal(most, 1);
@@ -620,13 +626,13 @@ test('a receiver that is down is probed with one request at a time, and gets eve
   });
 });
 
-test('the waiting deliveries of a disabled webhook are not sent', async () => {
+test('the waiting deliveries of a disabled webhook are not sent', async (t) => {
   const receiver = await newReceiver();
   const answers: (() => void)[] = [];
   receiver.usually((_, response) => answers.push(() => response.writeHead(204).end()));
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
-  const { recorded } = start({ concurrency: 2 });
+  const { recorded } = start(t, { concurrency: 2 });
   await addPlants(owner, 6);
   await receiver.receive(2);
   await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, enabled: false });
@@ -636,7 +642,7 @@ test('the waiting deliveries of a disabled webhook are not sent', async () => {
   assert.equal((await store.webhooks.health(webhook.id)).waiting, 4);
 });
 
-test('a rate is reached however slow the receiver is', async () => {
+test('a rate is reached however slow the receiver is', async (t) => {
   const receiver = await newReceiver();
   // Answers only several requests together: one after another would never end.
   const waiting: ServerResponse[] = [];
@@ -648,20 +654,20 @@ test('a rate is reached however slow the receiver is', async () => {
   const { webhook } = await subscribe(owner, receiver);
   await store.webhooks.changeWebhook(owner, webhook.id, { at: 0, rate: 40 });
   await addPlants(owner, 30);
-  start();
+  start(t);
   await receiver.receive(30);
   const times = receiver.received.map(({ at }) => at);
   const took = Number(times.at(-1)) - Number(times[0]);
   assert.ok(took >= 600, `30 attempts took ${took} ms`);
 });
 
-test('a test and a redelivery of a failing webhook are attempted at once, whatever else waits', async () => {
+test('a test and a redelivery of a failing webhook are attempted at once, whatever else waits', async (t) => {
   const receiver = await newReceiver();
   receiver.usually({ status: 500 });
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
   // No probe before the end of the test.
-  const { recorded } = start({
+  const { recorded } = start(t, {
     schedule: Array(50).fill(0),
     bounds: { probeMs: { first: 3_600_000, most: 3_600_000 } },
   });
@@ -681,14 +687,14 @@ test('a test and a redelivery of a failing webhook are attempted at once, whatev
   }
 });
 
-test('a delivery resent while it waits its turn is sent once', async () => {
+test('a delivery resent while it waits its turn is sent once', async (t) => {
   const receiver = await newReceiver();
   const answers: (() => void)[] = [];
   receiver.script((_, response) => answers.push(() => response.writeHead(204).end()));
   const owner = await newOwner();
   const { webhook } = await subscribe(owner, receiver);
   await addPlants(owner, 5);
-  const { ended } = start({ concurrency: 1 });
+  const { ended } = start(t, { concurrency: 1 });
   await receiver.receive(1);
   const waiting = (await deliveriesTo(store, webhook.id, { state: 'pending' }))
     .map(({ event }) => event.id)
