@@ -99,15 +99,13 @@ async function toFile(
   walk: (write: Write) => Promise<Exported>,
   { signal, safe, replaces }: { signal: AbortSignal; safe(text: string): string; replaces: boolean },
 ): Promise<Exported> {
-  let exported: Exported | undefined;
-  await writeAtomically(file, { replaces }, async (write, isTerminal) => {
-    exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
+  return writeAtomically(file, { replaces }, async (write, isTerminal) => {
+    const exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
     if (signal.aborted) throw new Failure(`The export was stopped. ${file} is unchanged.`);
+    return exported;
   }).catch((error) => {
     throw unwritable(file, error, 'Choose another place.');
   });
-  if (exported === undefined) throw new Error('the file was made without its work');
-  return exported;
 }
 
 /** All plants that the user may read, or those of one owner: the user, or someone who shares with them. */
