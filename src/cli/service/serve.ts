@@ -37,7 +37,7 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const [{ createLog }, { startApp }] = await Promise.all([import('./log.ts'), import('../../app.ts')]);
   const log = await createLog(config);
   const runtime = systemRuntime(log);
-  const stopped = stopSignal(runtime.clock);
+  const stopped = stopSignal();
   const app = await startApp(config, runtime, { log, onFatal: die });
   // The first token is shown only once.
   const tell = app.firstToken === undefined ? say : insist;

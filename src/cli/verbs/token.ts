@@ -3,13 +3,14 @@ import type { StoredToken } from '../../access/port.ts';
 import { isScope, type Scope, scopes } from '../../access/scopes.ts';
 import { createToken, hashToken, isLabel, labelRule, rotateToken, tokenStatus } from '../../access/tokens.ts';
 import { access } from '../../limits.ts';
+import { serviceFor } from '../api.ts';
 import { Failure, Misuse } from '../failure.ts';
-import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, revokeOwn, rotateOwn } from '../own-tokens.ts';
+import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, rotateOwn } from '../own-tokens.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { durationRule, isoTime, overlapOption, parseDuration } from '../terminal/time.ts';
-import { accept, option, refuseValue, settingOption, tokenId, type Verbs } from '../verb.ts';
+import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
+import { accept, option, settingOption, tokenId, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
 
 type CreateFlags = StoreFlags &
@@ -38,7 +39,7 @@ export const verbs: Verbs = {
         parseScopes,
         { choices: scopes, isList: true },
       ),
-      option('--expires-in <duration>', `${durationRule} (default: never)`, parseExpiry),
+      option('--expires-in <duration>', `${durationRule} (default: never)`, parseLength),
       settingOption('dataDir'),
     ],
     examples: [
@@ -118,7 +119,7 @@ export const verbs: Verbs = {
     arguments: [tokenId()],
     options: [
       overlapOption('the old token stays valid', access.tokenOverlapMs.most),
-      option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseExpiry),
+      option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseLength),
       ownOption(),
       settingOption('dataDir'),
     ],
@@ -161,11 +162,13 @@ export const verbs: Verbs = {
     ],
     isRemote: true,
     async run(flags: StoreFlags & OwnFlags, id: string) {
-      if (isOwn(flags)) return revokeOwn(flags, id);
-      const isRevoked = await withStore(flags, ({ store, runtime }) =>
-        store.revokeToken(id, runtime.clock.now()),
-      );
-      if (!isRevoked) throw unknownToken(id);
+      if (isOwn(flags)) await serviceFor(flags).tokens.revoke(id);
+      else {
+        const isRevoked = await withStore(flags, ({ store, runtime }) =>
+          store.revokeToken(id, runtime.clock.now()),
+        );
+        if (!isRevoked) throw unknownToken(id);
+      }
       say(`Revoked the token ${id}.`);
     },
   },
@@ -194,11 +197,6 @@ function parseScopes(text: string): Scope[] {
   if (unknown.length === 0) return scopes.filter((scope) => named.includes(scope));
   const quoted = unknown.map((scope) => JSON.stringify(scope)).join(', ');
   throw new InvalidArgumentError(`There is no scope ${quoted}. The scopes are ${scopes.join(', ')}.`);
-}
-
-/** Returns milliseconds. */
-function parseExpiry(text: string): number {
-  return parseDuration(text) ?? refuseValue(durationRule);
 }
 
 type TokenView = ReturnType<typeof describeToken>;
