@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import type { Authenticate } from '../access/authentication.ts';
 import type { KeyStore } from '../idempotency/port.ts';
 import { http as limits } from '../limits.ts';
 import type { Measures } from '../observability/port.ts';
@@ -22,7 +21,7 @@ import { watchRequests } from './observe/request-watch.ts';
 import { answerParserFailure } from './observe/socket-failures.ts';
 import { healthRoutes, pagesRoutes } from './pages/pages-routes.ts';
 import { serveSites } from './pages/sites.ts';
-import { type Admission, isStillAdmitted } from './request/authorization.ts';
+import type { Admission } from './request/authorization.ts';
 import { acceptExpectations, acceptJsonOnly } from './request/body.ts';
 import { answerFailure } from './request/failures.ts';
 import { acceptIdempotencyKeys } from './request/idempotency.ts';
@@ -38,12 +37,11 @@ import { webhooksRoutes } from './routes/webhooks-routes.ts';
 
 export type ServerOptions = Pick<
   RouteContext,
-  'access' | 'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursors' | 'drain'
+  'access' | 'authenticate' | 'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursors' | 'drain'
 > & {
   keys: KeyStore;
   /** False for a replica that only sends webhooks: it answers only health checks. */
   answersApi: boolean;
-  authenticate: Authenticate;
   /** Undefined for no limit. */
   rateLimit: Rate | undefined;
   /** Allowed failed authentications of one client per minute; 0 for no limit. */
@@ -99,7 +97,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     sendParts: sendToReaders(turns.later, options.measures),
     basePath,
     route: routesOn(app, admissionOf(options)),
-    stillAdmits: (scope, request) => isStillAdmitted(options.authenticate, scope, request),
   };
   healthRoutes(app, options.checkStore);
   if (!options.answersApi) return app;

@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts';
 import { access as limits } from '../limits.ts';
-import { MAX_FOLDED } from '../plants/folded-name.ts';
-import { MAX_ID, MIN_ID, type PlantId } from '../plants/plant.ts';
+import { MAX_FOLDED, MAX_ID, MIN_ID, type PlantId } from '../plants/plant.ts';
 import type { Ends, ListOrder, Position } from '../plants/port.ts';
 
 /** The owners whose plants a viewer may read, in list order: the viewer, then those who share with them, by name. */

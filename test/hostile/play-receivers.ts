@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { succeeded } from '../../testkit/service/answer.ts';
+import type { AttemptAnswer, DeliveryAnswer, WebhookAnswer } from '../../testkit/service/owner.ts';
 import type { Service } from '../../testkit/service/service.ts';
-import type { AttemptAnswer, DeliveryAnswer, WebhookAnswer } from '../../testkit/service/webhook-client.ts';
 import { type Receiver, receivers } from './receivers.ts';
 import { RECEIVERS } from './webhook.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { foldName, MAX_FOLDED } from '../../src/plants/folded-name.ts';
+import { foldName, MAX_FOLDED } from '../../src/plants/plant.ts';
 
 test('a name and its beginning are found in any case and in any composition', () => {
   const isFound = (name: string, prefix: string) => foldName(name).startsWith(foldName(prefix));

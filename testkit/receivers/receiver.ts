@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { watchArrivals } from '../service/eventually.ts';
 
 /** A real webhook receiver on loopback that records its requests. */
 export type Receiver = {
@@ -35,13 +36,11 @@ export type Reply =
   | 'reset'
   | ((request: Received, response: ServerResponse) => void);
 
-const PATIENCE_MS = 20_000;
-
 /** @param port 0 picks a free one; another one is for a receiver that restarts */
 export async function startReceiver(port = 0): Promise<Receiver> {
   const received: Received[] = [];
   const scripted: Reply[] = [];
-  const waiting = new Set<() => void>();
+  const arrivals = watchArrivals();
   let usual: Reply = { status: 204 };
 
   const server = createServer((request, response) => {
@@ -49,7 +48,7 @@ export async function startReceiver(port = 0): Promise<Receiver> {
       (complete) => {
         received.push(complete);
         reply(scripted.shift() ?? usual, complete, response);
-        for (const waiter of waiting) waiter();
+        arrivals.wake();
       },
       () => response.destroy(),
     );
@@ -64,20 +63,10 @@ export async function startReceiver(port = 0): Promise<Receiver> {
     port: address.port,
     received,
     receive: (count) =>
-      new Promise((resolve, reject) => {
-        const settle = (act: () => void): void => {
-          clearTimeout(timer);
-          waiting.delete(check);
-          act();
-        };
-        const check = (): void => {
-          if (received.length >= count) settle(() => resolve(received.slice(0, count)));
-        };
-        const late = (): void => reject(new Error(`${received.length} of ${count} requests arrived.`));
-        const timer = setTimeout(() => settle(late), PATIENCE_MS);
-        waiting.add(check);
-        check();
-      }),
+      arrivals.until(
+        () => (received.length >= count ? received.slice(0, count) : undefined),
+        () => `${received.length} of ${count} requests arrived.`,
+      ),
     script: (...answers) => void scripted.push(...answers),
     usually: (answer) => {
       usual = answer;

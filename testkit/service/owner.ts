@@ -10,34 +10,53 @@ export type Owner = {
   create(count: number): Promise<void>;
   /** The ids of all events, oldest first. */
   events(): Promise<string[]>;
-  webhook(id: string): Promise<ShownWebhook>;
+  webhook(id: string): Promise<WebhookAnswer>;
   /** Resolves when nothing waits. */
-  settled(id: string): Promise<ShownWebhook>;
+  settled(id: string): Promise<WebhookAnswer>;
   enable(id: string, enabled: boolean): Promise<void>;
-  deliveries(id: string, query?: string): Promise<ShownDelivery[]>;
-  delivery(id: string, event: string): Promise<ShownDelivery & { history: ShownAttempt[] }>;
+  deliveries(id: string, query?: string): Promise<DeliveryAnswer[]>;
+  delivery(id: string, event: string): Promise<DeliveryAnswer & { history: AttemptAnswer[] }>;
   redeliver(id: string, event: string): Promise<void>;
   /** Replays everything since 1970, or one state. Returns the answer's count. */
   replay(id: string, state?: string): Promise<number>;
 };
 
-export type ShownWebhook = {
-  status: string;
+export type WebhookAnswer = {
+  id: string;
+  url: string;
+  description?: string;
+  rate?: number;
+  status: 'enabled' | 'disabled';
   disabledReason?: string;
   pausedUntil?: string;
+  publicKey: string;
+  createdAt: string;
+  lastSuccessAt?: string;
+  lastFailureAt?: string;
   waiting: number;
   failed: number;
+  oldestWaitingAge?: number;
 };
 
-export type ShownDelivery = {
+export type DeliveryAnswer = {
   event: string;
-  state: string;
+  type: string;
+  plant: { id: number; name: string; tag?: string };
+  state: 'pending' | 'held' | 'delivered' | 'failed';
   attempts: number;
-  reason?: string;
   nextAttemptAt?: string;
+  reason?: string;
+  createdAt: string;
 };
 
-export type ShownAttempt = { status?: number; excerpt?: string; error?: string };
+export type AttemptAnswer = {
+  at: string;
+  durationMs: number;
+  address?: string;
+  status?: number;
+  excerpt?: string;
+  error?: string;
+};
 
 /** A service in this process, or a process. */
 export type Serving = {
@@ -54,7 +73,7 @@ export function ownerOf(service: Serving, token: string): Owner {
 
   const owner: Owner = {
     async subscribe({ url }) {
-      // The API tests check the shapes; here and below they are assumed.
+      // The API tests compare the shapes with the OpenAPI document; here and below they are assumed.
       return ((await ask(201, 'POST', '/webhooks', { url })) as { id: string }).id;
     },
     async create(count) {
@@ -72,7 +91,7 @@ export function ownerOf(service: Serving, token: string): Owner {
     },
     async webhook(id) {
       // As above.
-      return (await ask(200, 'GET', `/webhooks/${id}`)) as ShownWebhook;
+      return (await ask(200, 'GET', `/webhooks/${id}`)) as WebhookAnswer;
     },
     settled: (id) =>
       eventually('end of the deliveries', async () => {
@@ -84,7 +103,7 @@ export function ownerOf(service: Serving, token: string): Owner {
     },
     async deliveries(id, query = '') {
       // As above.
-      return (await ask(200, 'GET', `/webhooks/${id}/deliveries${query}`)) as ShownDelivery[];
+      return (await ask(200, 'GET', `/webhooks/${id}/deliveries${query}`)) as DeliveryAnswer[];
     },
     async delivery(id, event) {
       const shown = await ask(200, 'GET', `/webhooks/${id}/deliveries/${event}`);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { watchArrivals } from '../service/eventually.ts';
 import { type Framed, frame, type RawAnswer } from './raw-framing.ts';
 
 /** A TCP connection for tests that control every byte. */
@@ -19,8 +20,6 @@ export type RawConnection = {
 };
 
 export type Ending = 'closed' | 'reset';
-
-const PATIENCE_MS = 20_000;
 
 export async function openRaw(port: number): Promise<RawConnection> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
@@ -50,44 +49,21 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<Ra
 function over(socket: Socket): RawConnection {
   let buffer = Buffer.alloc(0);
   let ending: Ending | undefined;
-  const waiting = new Set<() => void>();
-  const wake = (): void => {
-    for (const waiter of waiting) waiter();
-  };
+  const arrivals = watchArrivals();
   const end = (how: Ending): void => {
     ending ??= how;
-    wake();
+    arrivals.wake();
   };
   socket.on('data', (chunk: Buffer) => {
     buffer = Buffer.concat([buffer, chunk]);
-    wake();
+    arrivals.wake();
   });
   socket.on('end', () => end('closed'));
   socket.on('error', () => end('reset'));
   socket.on('close', () => end('closed'));
 
-  /** Resolves with the first value that `look` finds; calls it again whenever something arrives. */
-  function until<T>(what: string, look: () => T | undefined): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const settle = (act: () => void): void => {
-        clearTimeout(timer);
-        waiting.delete(check);
-        act();
-      };
-      const check = (): void => {
-        try {
-          const found = look();
-          if (found !== undefined) settle(() => resolve(found));
-        } catch (error) {
-          settle(() => reject(error));
-        }
-      };
-      const late = (): void => reject(new Error(`No ${what} within ${PATIENCE_MS} ms; ${excerpt(buffer)}`));
-      const timer = setTimeout(() => settle(late), PATIENCE_MS);
-      waiting.add(check);
-      check();
-    });
-  }
+  const until = <T>(what: string, look: () => T | undefined) =>
+    arrivals.until(look, () => `No ${what} in time; ${excerpt(buffer)}`);
 
   return {
     send: (bytes) =>

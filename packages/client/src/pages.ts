@@ -13,11 +13,11 @@ export type OnePage<Options> = Options & { limit?: number | undefined; cursor?: 
 
 /** All items of a list. Fetches each page when the one before is used up. */
 export async function* walk<Item>(
-  pageBehind: (cursor: string | undefined) => Promise<Page<Item>>,
+  pageAfter: (cursor: string | undefined) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void, void> {
   let cursor: string | undefined;
   do {
-    const { items, next } = await pageBehind(cursor);
+    const { items, next } = await pageAfter(cursor);
     yield* items;
     cursor = next;
   } while (cursor !== undefined);

@@ -13,7 +13,7 @@ export function asksHealth({ url }: Pick<IncomingMessage, 'url'>): boolean {
   return url === '/healthz' || url === '/readyz';
 }
 
-export type DoorParts = {
+type DoorParts = {
   turns: Turns;
   /** Whether a write would be refused now. */
   writesAreFull(): boolean;

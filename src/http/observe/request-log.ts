@@ -2,17 +2,10 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import { observability as limits } from '../../limits.ts';
 import type { EndedRequest } from '../../observability/port.ts';
 import { throttle } from '../../runtime.ts';
-import { readTraceparent, type Span, traceIdOf } from '../../tracing/port.ts';
+import { readTraceparent, traceIdOf } from '../../tracing/port.ts';
 
 /** What every log line about a request contains: its id and, if there is a trace, the trace's id. */
-export function linesOf({
-  id,
-  raw,
-  span,
-}: Pick<FastifyRequest, 'id' | 'raw'> & { span?: Span | undefined }): {
-  reqId: string;
-  traceId?: string;
-} {
+export function linesOf({ id, raw, span }: FastifyRequest): { reqId: string; traceId?: string } {
   const traceId = span ? traceIdOf(span.trace) : readTraceparent(raw.headers.traceparent)?.traceId;
   return traceId === undefined ? { reqId: id } : { reqId: id, traceId };
 }

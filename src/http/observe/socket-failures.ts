@@ -52,7 +52,9 @@ type ParserError = { code: string; reason?: string; rawPacket: unknown; bytesPar
 function translate(error: ParserError): AppError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
-      return stillInRequestLine(error.rawPacket) ? urlTooLong() : new AppError(43100, tooLarge());
+      return stillInRequestLine(error.rawPacket)
+        ? urlTooLong()
+        : new AppError(43100, `The header fields exceed ${limits.headerBytes} bytes in total.`);
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new AppError(41300, 'The chunk extensions of the body are too large.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
@@ -83,10 +85,6 @@ function unreadable(cause: ParserError): AppError {
 function isOtherVersion({ reason, rawPacket, bytesParsed = 0 }: ParserError): boolean {
   if (reason !== 'Invalid HTTP version' || !Buffer.isBuffer(rawPacket)) return false;
   return /^\d?(?:\r|$)/.test(rawPacket.toString('latin1', bytesParsed, bytesParsed + 2));
-}
-
-function tooLarge(): string {
-  return `The header fields exceed ${limits.headerBytes} bytes in total.`;
 }
 
 /** Whether the unreadable data begins with a request line that exceeds the URL limit. */

@@ -6,15 +6,10 @@ import { eventJson } from '../../webhooks/event.ts';
 import { createEventHub, type FollowParts, followEvents } from '../../webhooks/event-feed.ts';
 import type { FeedEvent } from '../../webhooks/port.ts';
 
-export type StreamRequest = {
-  viewer: number;
-  /** The position after which to begin. */
-  after: string;
+type StreamRequest = Pick<FollowParts, 'viewer' | 'after' | 'isAdmitted'> & {
   /** The response that carries the stream. */
   response: ServerResponse;
   cursorOf(position: string): string;
-  /** Whether the caller's token is still valid. */
-  isAdmitted(): Promise<boolean>;
   /** Called when the store fails; the stream then ends. */
   onFailure(error: unknown): void;
 };

@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, errorBody } from '../../errors.ts';
 import type { Measures } from '../../observability/port.ts';
 import { closeAfterAnswers } from '../admission/closing.ts';
@@ -45,13 +45,9 @@ export function answerFailure(
 
 function toAppError(error: unknown, request: FastifyRequest): AppError {
   if (error instanceof AppError && error.code !== 50000) return withChallenge(error);
-  const known = isFastifyError(error) ? FRAMEWORK[error.code] : undefined;
+  const known = error instanceof Error && 'code' in error ? FRAMEWORK[String(error.code)] : undefined;
   if (known) return known();
   if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');
   request.log.error({ err: error, ...linesOf(request) }, 'a request failed');
   return new AppError(50000, `Something went wrong on our side. Quote the request id ${request.id}.`);
-}
-
-function isFastifyError(error: unknown): error is FastifyError {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string';
 }

@@ -18,8 +18,10 @@ declare module 'fastify' {
   }
 }
 
+/** Plain data, because it goes to the thread that writes. */
 type KeyedRequest = Omit<Once, 'answer'>;
-type Keyed = KeyedRequest & {
+type Keyed = {
+  request: KeyedRequest;
   /** Frees the key after a success, whose answer was stored with its effect. */
   release(): void;
   /** The same after a failure, whose answer is stored unless a retry may succeed. Never rejects. */
@@ -51,14 +53,9 @@ export function callerOf(request: FastifyRequest, answer?: () => PlannedAnswer):
   return {
     user: request.principal.user.id,
     hasLeft: () => socket.destroyed || socket.readableEnded,
-    once: keyed && answer && onceOf(keyed, answer()),
+    once: keyed && answer && { ...keyed.request, answer: answer() },
     span: request.span,
   };
-}
-
-/** Plain data, because it goes to the thread that writes. */
-function onceOf({ release, failed, ...keyed }: Keyed, answer: PlannedAnswer): Once {
-  return { ...keyed, answer };
 }
 
 /** What a POST does, and how it answers with the result. */
@@ -108,7 +105,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     running.add(entry);
     const release = () => void running.delete(entry);
     const failed = (failure: AppError) => keepFailure(request, failure, lines).finally(release);
-    return { ...request, release, failed };
+    return { request, release, failed };
   }
 
   /** The answer to send: the failure, unless another replica has stored an answer to this key meanwhile. */

@@ -5,6 +5,7 @@ import { ActiveHourView, activeHourJson, activityOf } from '../../webhooks/activ
 import { EventView, eventJson } from '../../webhooks/event.ts';
 import { listEvents } from '../../webhooks/event-feed.ts';
 import { linesOf } from '../observe/request-log.ts';
+import { isStillAdmitted } from '../request/authorization.ts';
 import { createEventStreams } from '../request/event-stream.ts';
 import { type Operations, pageLimit, type ValuesOf } from './operation.ts';
 import type { RouteContext } from './route.ts';
@@ -121,7 +122,7 @@ export function eventsRoutes(context: RouteContext): void {
 }
 
 function streamRoute(context: RouteContext): void {
-  const { webhooks, visibleOwners, cursors, drain, route, stillAdmits } = context;
+  const { webhooks, visibleOwners, cursors, drain, route, authenticate } = context;
   const openStream = createEventStreams({ events: webhooks.events, visibleOwners, drain });
 
   route(eventsOperations.streamEvents, async (request, reply) => {
@@ -136,7 +137,7 @@ function streamRoute(context: RouteContext): void {
             after,
             response: reply.raw,
             cursorOf: (position) => cursors.seal(position, origin),
-            isAdmitted: () => stillAdmits('webhooks:read', request),
+            isAdmitted: () => isStillAdmitted(authenticate, 'webhooks:read', request),
             onFailure: (error) =>
               request.log.error({ err: error, ...linesOf(request) }, 'a stream of events failed'),
           });

@@ -41,9 +41,14 @@ export const RATE_LIMIT = ['RateLimit', 'RateLimit-Policy'];
 const CHALLENGED = [400, 401, 403];
 const TO_BE_RETRIED = [429, 503];
 
-export const sharedHeaders = Object.fromEntries(
-  Object.entries(HEADERS).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
-);
+export const sharedHeaders = describeHeaders(HEADERS);
+
+/** Header fields by name, each with its description. */
+export function describeHeaders(fields: Readonly<Record<string, string>>) {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  );
+}
 
 export function referToHeaders(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -3,6 +3,7 @@ import { PlantCreatedPayload } from '../../webhooks/event.ts';
 import { deliveriesOperations } from './deliveries-routes.ts';
 import { eventsOperations } from './events-routes.ts';
 import {
+  describeHeaders,
   RATE_LIMIT,
   referToFailures,
   referToHeaders,
@@ -146,13 +147,9 @@ function parameter(name: string, location: string, { description, ...schema }: S
 }
 
 function answerOf({ description, schema, type = 'application/json', headers = {} }: Success) {
-  const own = Object.entries(headers).map(([name, text]) => [
-    name,
-    { description: text, schema: { type: 'string' } },
-  ]);
   return {
     description,
-    headers: { ...Object.fromEntries(own), ...referToHeaders(RATE_LIMIT) },
+    headers: { ...describeHeaders(headers), ...referToHeaders(RATE_LIMIT) },
     ...(schema ? { content: { [type]: { schema } } } : {}),
   };
 }
@@ -171,9 +168,7 @@ const busy = {
   description:
     'The receiver is overloaded: the delivery is retried. With `Retry-After` (seconds or a date, up to 24 hours) ' +
     'nothing is sent to the webhook until then.',
-  headers: {
-    'Retry-After': { description: 'When the receiver accepts requests again.', schema: { type: 'string' } },
-  },
+  headers: describeHeaders({ 'Retry-After': 'When the receiver accepts requests again.' }),
 };
 
 /** What a receiver gets. */

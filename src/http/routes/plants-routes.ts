@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { list as limits } from '../../limits.ts';
-import { foldName } from '../../plants/folded-name.ts';
 import { keptLists } from '../../plants/kept-lists.ts';
 import { listPlants, type NextPart } from '../../plants/list.ts';
 import { createPlant, deletePlant } from '../../plants/operations.ts';
 import {
+  foldName,
   Id,
   LAST_ASSIGNED_ID,
   ListedPlant,
@@ -27,11 +27,6 @@ import { answerJson, type RouteContext } from './route.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
-
-const From = {
-  ...Id,
-  description: `${Id.description}: the list begins at your plant with this id or, if you have none, at the next one in its order; shared plants follow. Not together with name or cursor`,
-} as const;
 
 const ListQuery = {
   limit: {
@@ -56,7 +51,10 @@ const ListQuery = {
     enum: ['desc'],
     description: 'desc: by descending id; without it, ascending. Not together with name',
   },
-  from: From,
+  from: {
+    ...Id,
+    description: `${Id.description}: the list begins at your plant with this id or, if you have none, at the next one in its order; shared plants follow. Not together with name or cursor`,
+  },
   fields: {
     type: 'array',
     items: { enum: plantFields },

@@ -5,8 +5,8 @@ import type {
   preValidationHookHandler,
   RouteGenericInterface,
 } from 'fastify';
+import type { Authenticate } from '../../access/authentication.ts';
 import type { AccessContext } from '../../access/port.ts';
-import type { Scope } from '../../access/scopes.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { WebhooksContext } from '../../webhooks/operations.ts';
@@ -31,8 +31,7 @@ export type RouteContext = {
   /** Aborted when the service begins to drain: new requests are refused, and event streams end. */
   drain: AbortSignal;
   route: ReturnType<typeof routesOn>;
-  /** Whether the token of a long-running request is still valid and has the scope. */
-  stillAdmits(scope: Scope, request: FastifyRequest): Promise<boolean>;
+  authenticate: Authenticate;
 };
 
 /**

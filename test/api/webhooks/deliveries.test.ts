@@ -3,9 +3,9 @@ import { after, test } from 'node:test';
 import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
+import type { DeliveryAnswer } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
 import {
-  type DeliveryAnswer,
   holding,
   NOWHERE,
   redeliver,

@@ -3,12 +3,9 @@ import { after, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { type Received, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
+import type { WebhookAnswer } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
-import {
-  type WebhookAnswer,
-  type WebhookClient,
-  webhookClient,
-} from '../../../testkit/service/webhook-client.ts';
+import { type WebhookClient, webhookClient } from '../../../testkit/service/webhook-client.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());

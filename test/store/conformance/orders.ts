@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { foldName } from '../../../src/plants/folded-name.ts';
-import { MAX_ID, MIN_ID } from '../../../src/plants/plant.ts';
+import { foldName, MAX_ID, MIN_ID } from '../../../src/plants/plant.ts';
 import type { ListOrder, PlantField, Position } from '../../../src/plants/port.ts';
 import { AT, type Given } from '../../../testkit/stores/given.ts';
 

@@ -6,7 +6,7 @@ import { storePath } from '../../../src/config/config.ts';
 import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
-import { eventsIn, type Owner, ownerOf, type ShownDelivery } from '../../../testkit/service/owner.ts';
+import { type DeliveryAnswer, eventsIn, type Owner, ownerOf } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
 
 const LOCAL = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
@@ -212,7 +212,7 @@ async function walk(first: string, token: string): Promise<string[]> {
   for (let path: string | undefined = first; path !== undefined; ) {
     const answer = await service.request('GET', path, { token });
     // This path lists deliveries.
-    for (const { event } of succeeded(answer, 200) as ShownDelivery[]) events.push(event);
+    for (const { event } of succeeded(answer, 200) as DeliveryAnswer[]) events.push(event);
     path = /^<(\S+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1];
   }
   return events;

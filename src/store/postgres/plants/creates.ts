@@ -1,6 +1,5 @@
 import type { AppError } from '../../../errors.ts';
-import { foldName } from '../../../plants/folded-name.ts';
-import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
+import { foldName, LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { fault, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import type { Statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';

@@ -1,4 +1,4 @@
-import { foldName } from '../../../plants/folded-name.ts';
+import { foldName } from '../../../plants/plant.ts';
 import type { Query } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';
 

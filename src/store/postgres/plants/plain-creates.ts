@@ -1,5 +1,4 @@
-import { foldName } from '../../../plants/folded-name.ts';
-import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
+import { foldName, LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { USER_GONE } from '../../write-outcomes.ts';
 import type { Bound, Row } from '../engine/database.ts';
 import { statement } from '../engine/statement.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { foldName } from '../../../plants/folded-name.ts';
+import { foldName } from '../../../plants/plant.ts';
 import { BIGINTS } from './plant-ids.ts';
 
 export const ANY_UNFOLDED = 'SELECT 1 FROM plants INDEXED BY plants_unfolded WHERE folded IS NULL';

@@ -1,7 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
-import { foldName } from '../../../plants/folded-name.ts';
-import type { PlantId } from '../../../plants/plant.ts';
+import { foldName, type PlantId } from '../../../plants/plant.ts';
 import type { PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
 import { type EndReads, lastPage, listEnd } from '../../list-end.ts';
