@@ -111,6 +111,11 @@ export function parseId(text: string): PlantId {
   return canonicalId(text) ?? refuseValue(Id.description);
 }
 
+/** The ids in examples. */
+export const WEBHOOK = 'wh_01k9f3zv7h8q2m5x4c6d0n1r8t';
+export const EVENT = 'evt_01m7xzsn3sskhbnh27akn17wp9';
+export const TOKEN = 'tok_01k0c3t2v4x5y6z7a8b9c0d1e2';
+
 export const webhookId = (name = '<id>') => idArgument(name, 'wh', 'webhook list');
 /** The id of a token, not the token itself. */
 export const tokenId = () => idArgument('<id>', 'tok', 'token list');

@@ -20,7 +20,7 @@ import {
   shellWord,
 } from '../terminal/terminal.ts';
 import { parseTime, sinceRule } from '../terminal/time.ts';
-import { eventId, option, parseId, type Verbs, webhookId } from '../verb.ts';
+import { EVENT, eventId, option, parseId, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
 type ListFlags = JsonFlags & {
@@ -61,10 +61,10 @@ export const verbs: Verbs = {
       option('--json', 'print a JSON array'),
     ],
     examples: [
-      'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
+      `delivery list ${WEBHOOK}`,
       'delivery list --state failed --since 2h',
-      'delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --state failed --all',
-      `delivery list wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq -r '.[] | [.event, .state] | @tsv'`,
+      `delivery list ${WEBHOOK} --state failed --all`,
+      `delivery list ${WEBHOOK} --json | jq -r '.[] | [.event, .state] | @tsv'`,
     ],
     isRemote: true,
     async run(flags: ListFlags, webhook: string | undefined) {
@@ -92,8 +92,8 @@ export const verbs: Verbs = {
     arguments: [webhookId('<webhook>'), eventId()],
     options: [option('--json', 'print the answer as a JSON object')],
     examples: [
-      'delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9',
-      "delivery show wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9 --json | jq '.history[-1]'",
+      `delivery show ${WEBHOOK} ${EVENT}`,
+      `delivery show ${WEBHOOK} ${EVENT} --json | jq '.history[-1]'`,
     ],
     isRemote: true,
     async run(flags: JsonFlags, webhook: string, event: string) {
@@ -106,7 +106,7 @@ export const verbs: Verbs = {
     description: 'resend an event now, whatever its state',
     arguments: [webhookId('<webhook>'), eventId()],
     options: [option('--json', 'print the answer as a JSON object')],
-    examples: ['delivery redeliver wh_01k9f3zv7h8q2m5x4c6d0n1r8t evt_01m7xzsn3sskhbnh27akn17wp9'],
+    examples: [`delivery redeliver ${WEBHOOK} ${EVENT}`],
     isRemote: true,
     async run(flags: JsonFlags, webhook: string, event: string) {
       const delivery = await serviceFor(flags).webhooks.redeliver(webhook, event);

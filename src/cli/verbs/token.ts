@@ -10,7 +10,7 @@ import { type StoreFlags, withStore } from '../service/store.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
-import { accept, option, settingOption, tokenId, type Verbs } from '../verb.ts';
+import { accept, option, settingOption, TOKEN, tokenId, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
 
 type CreateFlags = StoreFlags &
@@ -100,10 +100,7 @@ export const verbs: Verbs = {
     description: 'show everything stored about a token; the token itself is not stored',
     arguments: [tokenId()],
     options: [option('--json', `print a JSON object ${tokenMembers}`), settingOption('dataDir')],
-    examples: [
-      'token show tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-      'token show tok_01k0c3t2v4x5y6z7a8b9c0d1e2 --json | jq -r .status',
-    ],
+    examples: [`token show ${TOKEN}`, `token show ${TOKEN} --json | jq -r .status`],
     async run(flags: StoreFlags & { json?: true }, id: string) {
       const token = await withStore(flags, async ({ store, runtime }) => {
         const found = (await store.tokens()).find((one) => one.id === id);
@@ -124,9 +121,9 @@ export const verbs: Verbs = {
       settingOption('dataDir'),
     ],
     examples: [
-      'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 > ann.token',
-      'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 --overlap 7d --expires-in 90d',
-      'token rotate --own tok_01k0c3t2v4x5y6z7a8b9c0d1e2 > own.token',
+      `token rotate ${TOKEN} > ann.token`,
+      `token rotate ${TOKEN} --overlap 7d --expires-in 90d`,
+      `token rotate --own ${TOKEN} > own.token`,
     ],
     isRemote: true,
     async run(flags: RotateFlags, id: string) {
@@ -156,10 +153,7 @@ export const verbs: Verbs = {
       'revoke a token; takes effect at once in a running service, on PostgreSQL within 5 s on each replica',
     arguments: [tokenId()],
     options: [ownOption(), settingOption('dataDir')],
-    examples: [
-      'token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-      'token revoke --own tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-    ],
+    examples: [`token revoke ${TOKEN}`, `token revoke --own ${TOKEN}`],
     isRemote: true,
     async run(flags: StoreFlags & OwnFlags, id: string) {
       if (isOwn(flags)) await serviceFor(flags).tokens.revoke(id);

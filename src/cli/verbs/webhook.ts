@@ -9,7 +9,7 @@ import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { overlapOption, parseTime, roughDuration, sinceRule } from '../terminal/time.ts';
-import { argument, option, parseUpTo, required, type Verbs, webhookId } from '../verb.ts';
+import { argument, option, parseUpTo, required, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
 import { firstAttempt, renderDelivery, whyLater } from './delivery.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
@@ -62,10 +62,7 @@ export const verbs: Verbs = {
     description: 'show a webhook and its health',
     arguments: [webhookId()],
     options: [option('--json', 'print the answer as a JSON object')],
-    examples: [
-      'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
-      'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq .waiting',
-    ],
+    examples: [`webhook show ${WEBHOOK}`, `webhook show ${WEBHOOK} --json | jq .waiting`],
     isRemote: true,
     async run(flags: JsonFlags, id: string) {
       const webhook = await serviceFor(flags).webhooks.get(id);
@@ -80,10 +77,7 @@ export const verbs: Verbs = {
       option('--wait', 'wait for the first attempt and show it; the exit code is 1 if it failed'),
       option('--json', 'print the delivery as a JSON object'),
     ],
-    examples: [
-      'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
-      'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait --json | jq .history',
-    ],
+    examples: [`webhook test ${WEBHOOK} --wait`, `webhook test ${WEBHOOK} --wait --json | jq .history`],
     isRemote: true,
     async run(flags: JsonFlags & { wait?: true }, id: string) {
       const { webhooks } = serviceFor(flags);
@@ -114,8 +108,8 @@ export const verbs: Verbs = {
       option('--json', 'print the answer as a JSON object'),
     ],
     examples: [
-      'webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --to https://example.com/new',
-      "webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --description 'The greenhouse' --rate none",
+      `webhook update ${WEBHOOK} --to https://example.com/new`,
+      `webhook update ${WEBHOOK} --description 'The greenhouse' --rate none`,
     ],
     isRemote: true,
     async run(flags: JsonFlags & { to?: string; description?: string; rate?: number | 'none' }, id: string) {
@@ -138,10 +132,7 @@ export const verbs: Verbs = {
       overlapOption('the old secret keeps signing, too', limits.overlapSeconds.most * 1000),
       option('--json', 'print a JSON object {secret, overlapUntil}'),
     ],
-    examples: [
-      'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t > secret',
-      'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t --overlap 7d',
-    ],
+    examples: [`webhook rotate ${WEBHOOK} > secret`, `webhook rotate ${WEBHOOK} --overlap 7d`],
     isRemote: true,
     async run(flags: JsonFlags & { overlap?: number }, id: string) {
       const overlap = flags.overlap === undefined ? undefined : flags.overlap / 1000;
@@ -155,7 +146,7 @@ export const verbs: Verbs = {
   enable: {
     description: 'enable a webhook and send its held deliveries',
     arguments: [webhookId()],
-    examples: ['webhook enable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+    examples: [`webhook enable ${WEBHOOK}`],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
       const { waiting } = await serviceFor(flags).webhooks.update(id, { enabled: true });
@@ -167,7 +158,7 @@ export const verbs: Verbs = {
   disable: {
     description: 'disable a webhook and hold its deliveries until it is enabled again',
     arguments: [webhookId()],
-    examples: ['webhook disable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+    examples: [`webhook disable ${WEBHOOK}`],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
       await serviceFor(flags).webhooks.update(id, { enabled: false });
@@ -185,8 +176,8 @@ export const verbs: Verbs = {
       option('--json', 'print a JSON object {count}'),
     ],
     examples: [
-      'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2h',
-      'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2026-11-21T09:00:00Z --state failed',
+      `webhook replay ${WEBHOOK} --since 2h`,
+      `webhook replay ${WEBHOOK} --since 2026-11-21T09:00:00Z --state failed`,
     ],
     isRemote: true,
     async run(flags: JsonFlags & { since: string; state?: DeliveryState }, id: string) {
@@ -204,10 +195,7 @@ export const verbs: Verbs = {
     description: 'delete a webhook with all of its deliveries, including waiting ones, after confirmation',
     arguments: [webhookId()],
     options: [option('--yes', 'do not ask')],
-    examples: [
-      'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
-      'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t --yes',
-    ],
+    examples: [`webhook delete ${WEBHOOK}`, `webhook delete ${WEBHOOK} --yes`],
     isRemote: true,
     async run(flags: ApiFlags & { yes?: true }, id: string) {
       const { webhooks } = serviceFor(flags);
