@@ -60,13 +60,6 @@ export function strange({ url }: Api, status: number): Failure {
   );
 }
 
-const noConnection: Readonly<Record<string, (api: Api) => string>> = {
-  ECONNREFUSED: ({ url }) =>
-    `Nothing answers at ${url}. Is the service running (plant-store serve)? To use another URL: --url.`,
-  ENOTFOUND: ({ url }) => `The host of ${url} does not resolve. To use another URL: --url.`,
-  EAI_AGAIN: ({ url }) => `The host of ${url} cannot be resolved right now.`,
-};
-
 /** Network trouble that may pass, unlike a wrong certificate. */
 const TEMPORARY =
   /^(?:E(?:TIMEDOUT|HOSTUNREACH|NETUNREACH|NETDOWN|CONNABORTED)|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
@@ -80,16 +73,20 @@ export function isUnreachable({ status, cause }: PlantStoreError): boolean {
 }
 
 /** Why no complete answer came. `cause` is what `fetch` threw; undefined after a timeout. */
-function silence(cause: unknown, { api, method = 'GET', deadlineMs }: Asked): string {
+function silence(cause: unknown, { api: { url }, method = 'GET', deadlineMs }: Asked): string {
   const code = codeOf(cause);
-  const known = noConnection[code]?.(api);
-  if (known !== undefined) return known;
+  const known: Readonly<Record<string, string>> = {
+    ECONNREFUSED: `Nothing answers at ${url}. Is the service running (plant-store serve)? To use another URL: --url.`,
+    ENOTFOUND: `The host of ${url} does not resolve. To use another URL: --url.`,
+    EAI_AGAIN: `The host of ${url} cannot be resolved right now.`,
+  };
+  if (known[code] !== undefined) return known[code];
   const isDoubtful = method !== 'GET' && mayBeDone({ error: undefined, cause });
   const doubt = isDoubtful ? ' It may or may not have been carried out.' : '';
   const reason = BROKEN_OFF.test(code) ? 'the connection broke' : code;
   const late = cause === undefined ? `within ${deadlineMs / 1000} s` : 'in time';
   const why = cause === undefined || TOO_LATE.test(code) ? ` ${late}` : `: ${reason}`;
-  return `No complete answer from ${api.url}${why}.${doubt}`;
+  return `No complete answer from ${url}${why}.${doubt}`;
 }
 
 /** `fetch` keeps the reason in the cause; system errors have a code. */

@@ -1,4 +1,3 @@
-import { InvalidArgumentError, Option } from 'commander';
 import { ConfigError, type Environment } from '../config/config.ts';
 import { DEFAULT_PROFILE, isProfileName, type Profile, profileNameRule, readProfiles } from './profiles.ts';
 import { shellWord } from './terminal/terminal.ts';
@@ -17,24 +16,6 @@ export type Api = {
 export const DEFAULT_URL = 'http://127.0.0.1:3000';
 export const URL_RULE = `an http or https URL without user name, password, query or fragment, such as ${DEFAULT_URL}`;
 export const TOKEN_RULE = 'A token consists of printable ASCII characters without white space.';
-
-export function apiOptions(): Option[] {
-  return [
-    new Option('--url <url>', `the service's URL (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
-    new Option('--token <token>', 'the token to use (PLANT_STORE_TOKEN)'),
-    profileOption('use the URL and token that login saved'),
-  ];
-}
-
-export const API_NOTE = `Save the token with "plant-store login", or set PLANT_STORE_TOKEN, rather than pass --token: every user of the
-machine can read a command line.`;
-
-export function profileOption(description: string): Option {
-  return new Option(
-    '--profile <name>',
-    `${description} (PLANT_STORE_PROFILE, default: ${DEFAULT_PROFILE})`,
-  ).argParser(parseProfileName);
-}
 
 /** The name of the profile to use. Throws `ConfigError`. */
 export function profileNameOf({ profile }: ApiFlags): string {
@@ -118,9 +99,4 @@ export function parseUrl(text: string): string | undefined {
 
 export function isToken(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
-}
-
-function parseProfileName(text: string): string {
-  if (isProfileName(text)) return text;
-  throw new InvalidArgumentError(`A profile name has ${profileNameRule}.`);
 }

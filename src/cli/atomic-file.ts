@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants, lstatSync } from 'node:fs';
-import { type FileHandle, open, readlink, realpath, rm, stat } from 'node:fs/promises';
+import { open, readlink, realpath, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isatty } from 'node:tty';
 import { placeFile, replaceFile } from '../store/sqlite/files/durable-files.ts';
@@ -10,33 +10,33 @@ import { codeOf, systemReasonOrCode } from './service/system-failure.ts';
 export type Write = (text: string) => Promise<void>;
 
 /** @param isTerminal whether the output goes to a terminal */
-type Work = (write: Write, isTerminal: boolean) => Promise<void>;
+type Work<T> = (write: Write, isTerminal: boolean) => Promise<T>;
 
 export type FileOptions = {
   /** Permissions; by default the previous file's or, for a new file, the system's default. */
-  mode?: number;
+  mode?: number | undefined;
   /** Whether it may replace a file; otherwise, throws a `Failure`. */
   replaces: boolean;
 };
 
 /**
- * Creates or replaces a file with what `work` writes, all or nothing. The content goes to a draft beside the file and
+ * Creates or replaces a file with what `work` writes, all or nothing, and resolves with what `work` does. The content goes to a draft beside the file and
  * is on disk before the draft gets the name, so a crash never leaves half a file. A link stays a link. Pipes, devices
  * and files that the process has open already are written directly.
  */
-export async function writeAtomically(path: string, options: FileOptions, work: Work): Promise<void> {
+export async function writeAtomically<T>(
+  path: string,
+  { mode, replaces }: FileOptions,
+  work: Work<T>,
+): Promise<T> {
   const target = await targetOf(path);
   if (target.isPlain) {
-    if (target.mode !== undefined && !options.replaces) throw thereAlready(path);
-    return replace(target.path, { mode: target.mode, ...options }, work);
+    if (target.mode !== undefined && !replaces) throw thereAlready(path);
+    return replace(target.path, { mode: mode ?? target.mode, replaces }, work);
   }
   // Append, to keep what a shell or another command wrote there.
-  const file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
-  try {
-    await work((text) => file.writeFile(text), isatty(file.fd));
-  } finally {
-    await file.close();
-  }
+  await using file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
+  return await work((text) => file.writeFile(text), isatty(file.fd));
 }
 
 /**
@@ -61,34 +61,26 @@ export function unwritable(path: string, error: unknown, advice: string): unknow
   return new Failure(`${path} cannot be written: ${reason}. ${advice}`, { cause: error });
 }
 
-/** A new name. Opening it with `wx` follows no link. */
-function draftOf(path: string): string {
-  return join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
-}
-
-type Replacing = { mode: number | undefined; replaces: boolean };
-
-async function replace(path: string, { mode, replaces }: Replacing, work: Work): Promise<void> {
-  const draft = draftOf(path);
-  const file = await open(draft, 'wx', mode);
+async function replace<T>(path: string, { mode, replaces }: FileOptions, work: Work<T>): Promise<T> {
+  // Opening a new name with `wx` follows no link.
+  const draft = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
   try {
-    if (mode !== undefined) await file.chmod(mode);
-    await workOn(file, work);
+    const done = await writeTo(draft, mode, work);
     if (replaces) replaceFile(draft, path);
     else if (!placeFile(draft, path)) throw thereAlready(path);
+    return done;
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
   }
 }
 
-async function workOn(file: FileHandle, work: Work): Promise<void> {
-  try {
-    await work((text) => file.writeFile(text), false);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+async function writeTo<T>(draft: string, mode: number | undefined, work: Work<T>): Promise<T> {
+  await using file = await open(draft, 'wx', mode);
+  if (mode !== undefined) await file.chmod(mode);
+  const done = await work((text) => file.writeFile(text), false);
+  await file.sync();
+  return done;
 }
 
 type Target = { path: string; isPlain: boolean; mode?: number };

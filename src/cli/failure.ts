@@ -5,12 +5,7 @@ import { AppError } from '../errors.ts';
 import { StoreFailure } from '../store/sqlite/engine/failure.ts';
 
 /** An expected failure, in one sentence for the person. */
-export class Failure extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'Failure';
-  }
-}
+export class Failure extends Error {}
 
 /** Wrong usage that the parser cannot detect; reported like a parser error. */
 export class Misuse extends Error {}

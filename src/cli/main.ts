@@ -48,7 +48,7 @@ const groups: Readonly<Record<string, Group>> = {
   'Other commands:': {
     completion: [
       'print a script that completes verbs and options in your shell',
-      () => import('./completion/completion.ts'),
+      () => import('./verbs/completion.ts'),
     ],
     version: [
       'print the version',

@@ -53,11 +53,6 @@ export async function rotateOwn(flags: OwnFlags & { overlap?: number }, id: stri
   say(`The old one, ${id}, ${old}.`);
 }
 
-export async function revokeOwn(flags: OwnFlags, id: string): Promise<void> {
-  await serviceFor(flags).tokens.revoke(id);
-  say(`Revoked the token ${id}.`);
-}
-
 export async function listOwn(flags: OwnFlags & { json?: true }): Promise<void> {
   const listed = await serviceFor(flags).tokens.list();
   if (flags.json) return printJson(listed);

@@ -1,8 +1,9 @@
 import { Argument, type Command, Help, InvalidArgumentError, Option } from 'commander';
 import { type SettingName, settings } from '../config/settings.ts';
 import { canonicalId, Id, type PlantId } from '../plants/plant.ts';
-import { API_NOTE, apiOptions } from './api-options.ts';
+import { DEFAULT_URL } from './api-options.ts';
 import { Misuse } from './failure.ts';
+import { DEFAULT_PROFILE, isProfileName, profileNameRule } from './profiles.ts';
 
 export type Verb = {
   /** For the help of its group. A verb without a group is described in `main.ts`. */
@@ -110,6 +111,11 @@ export function parseId(text: string): PlantId {
   return canonicalId(text) ?? refuseValue(Id.description);
 }
 
+/** The ids in examples. */
+export const WEBHOOK = 'wh_01k9f3zv7h8q2m5x4c6d0n1r8t';
+export const EVENT = 'evt_01m7xzsn3sskhbnh27akn17wp9';
+export const TOKEN = 'tok_01k0c3t2v4x5y6z7a8b9c0d1e2';
+
 export const webhookId = (name = '<id>') => idArgument(name, 'wh', 'webhook list');
 /** The id of a token, not the token itself. */
 export const tokenId = () => idArgument('<id>', 'tok', 'token list');
@@ -146,6 +152,25 @@ export function settingOptions(): Option[] {
   // `settings` has exactly these keys.
   const names = Object.keys(settings) as SettingName[];
   return names.filter((name) => settings[name].flag !== undefined).map(settingOption);
+}
+
+function apiOptions(): Option[] {
+  return [
+    option('--url <url>', `the service's URL (PLANT_STORE_URL, default: ${DEFAULT_URL})`),
+    option('--token <token>', 'the token to use (PLANT_STORE_TOKEN)'),
+    profileOption('use the URL and token that login saved'),
+  ];
+}
+
+const API_NOTE = `Save the token with "plant-store login", or set PLANT_STORE_TOKEN, rather than pass --token: every user of the
+machine can read a command line.`;
+
+export function profileOption(description: string): Option {
+  return option(
+    '--profile <name>',
+    `${description} (PLANT_STORE_PROFILE, default: ${DEFAULT_PROFILE})`,
+    accept(isProfileName, `A profile name has ${profileNameRule}.`),
+  );
 }
 
 const SECTION = /^(?:Arguments|Options|Global Options|Commands):$/m;

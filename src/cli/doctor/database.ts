@@ -5,23 +5,22 @@ import { silentLog } from '../../runtime.ts';
 import type { DatabaseSummary } from '../../store/postgres/engine/inspect.ts';
 import { databaseFailure } from '../service/database-failure.ts';
 import { counted } from '../terminal/terminal.ts';
-import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
-import { compareClocks } from './machine.ts';
+import { compareClocks, type Finding, ok, problem, reasonIn, warning } from './check.ts';
 
 const NAME = 'Database';
 /** The oldest supported PostgreSQL. */
 const OLDEST = 15;
 
 /**
- * Also returns what later checks need; undefined when the database cannot be read.
+ * Returns what later checks need; undefined when the database cannot be read.
  *
  * @param connections that a replica may open; undefined when the setting is invalid
  */
-export async function lookAtDatabase(
+export async function* checkDatabase(
   url: DatabaseUrl,
   { databasePooler }: StoreConfig,
   connections: number | undefined,
-): Promise<{ findings: Finding[]; summary: DatabaseSummary | undefined }> {
+): AsyncGenerator<Finding, DatabaseSummary | undefined> {
   const [{ openDatabase }, { inspectDatabase }] = await Promise.all([
     import('../../store/postgres/engine/database.ts'),
     import('../../store/postgres/engine/inspect.ts'),
@@ -36,17 +35,14 @@ export async function lookAtDatabase(
     const askedAt = Date.now();
     const summary = await inspectDatabase(database);
     const tookMs = Date.now() - askedAt;
-    const clock = compareClocks('the database', askedAt + tookMs / 2 - summary.now, tookMs / 2);
-    return {
-      findings: [serverOf(url, summary), schemaOf(summary), ...connectionsOf(summary, connections), clock],
-      summary,
-    };
+    yield serverOf(url, summary);
+    yield schemaOf(summary);
+    yield connectionsOf(summary, connections);
+    yield compareClocks('the database', askedAt + tookMs / 2 - summary.now, tookMs / 2);
+    return summary;
   } catch (error) {
-    const failure = databaseFailure(error, url);
-    return {
-      findings: [problem(NAME, reasonIn(failure), 'Until then the service answers 503.')],
-      summary: undefined,
-    };
+    yield problem(NAME, reasonIn(databaseFailure(error, url)), 'Until then the service answers 503.');
+    return undefined;
   } finally {
     await database.close();
   }
@@ -80,14 +76,14 @@ const LISTENING = 1;
 function connectionsOf(
   { mostConnections, mostOfRole, connections: open }: DatabaseSummary,
   wanted: number | undefined,
-) {
+): Finding {
   const most = mostOfRole === -1 ? mostConnections : Math.min(mostConnections, mostOfRole);
   const text = `${open} of ${most} are open`;
-  if (wanted === undefined) return [ok('Connections', text)];
+  if (wanted === undefined) return ok('Connections', text);
   const replicas = Math.floor(most / (wanted + LISTENING));
   const more = `${text}; DATABASE_CONNECTIONS=${wanted} allows ${counted(replicas, 'replica')}`;
-  if (replicas > 1) return [ok('Connections', more)];
+  if (replicas > 1) return ok('Connections', more);
   const advice =
     "Lower DATABASE_CONNECTIONS, or raise max_connections or the role's limit: a rolling update needs two.";
-  return [(replicas === 0 ? problem : warning)('Connections', more, advice)];
+  return (replicas === 0 ? problem : warning)('Connections', more, advice);
 }

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Config,
@@ -9,17 +8,18 @@ import {
   type StoreConfig,
   storePath,
 } from '../../config/config.ts';
-import type { DatabaseUrl } from '../../config/database-url.ts';
-import { isServed, removeEmptyLog } from '../../store/sqlite/files/summary.ts';
+import { isServed, type StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { counted, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { option, settingOptions, type Verb } from '../verb.ts';
-import { type Finding, problem, reasonIn, type Verdict } from './check.ts';
-import { lookAtDatabase } from './database.ts';
+import { type Finding, ok, problem, reasonIn, type Verdict } from './check.ts';
+import { checkDatabase } from './database.ts';
 import { checkFolder } from './folder.ts';
-import { checkClock, checkNode, checkSettings } from './machine.ts';
 import { checkProvider, checkService } from './service.ts';
-import { checkIntegrity, lookAtStore } from './store.ts';
-import { checkReceivers, type Receiver } from './webhooks.ts';
+import { checkStore } from './store.ts';
+import { checkReceivers } from './webhooks.ts';
+
+/** The oldest supported Node. */
+const OLDEST_NODE = 26;
 
 export const verb: Verb = {
   options: [
@@ -40,7 +40,11 @@ The exit code is 1 if there is a problem, and 0 if there are only warnings.`,
 };
 
 async function run({ json, ...flags }: Flags & { json?: true }): Promise<void> {
-  const findings = await examine(flags, json ? () => {} : show);
+  const findings: Finding[] = [];
+  for await (const finding of examine(flags)) {
+    if (!json) show(finding);
+    findings.push(finding);
+  }
   const count = (verdict: Verdict) => findings.filter((finding) => finding.verdict === verdict).length;
   const [problems, warnings] = [count('problem'), count('warning')];
   if (problems > 0) process.exitCode = 1;
@@ -49,53 +53,54 @@ async function run({ json, ...flags }: Flags & { json?: true }): Promise<void> {
   else say(`${counted(problems, 'problem')}, ${counted(warnings, 'warning')}.`);
 }
 
-async function examine(flags: Flags, tell: (finding: Finding) => void): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  const add = (more: readonly Finding[]) => {
-    for (const finding of more) tell(finding);
-    findings.push(...more);
-  };
-  add(checkNode());
-  add(checkSettings(process.env, flags));
-  const config = valid(() => readConfig(process.env, flags));
-  const store = config ?? valid(() => readStoreConfig(process.env, flags));
+async function* examine(flags: Flags): AsyncGenerator<Finding> {
+  yield checkNode();
+  const config = yield* checkSettings(flags);
+  const store = config ?? errorOr(() => readStoreConfig(process.env, flags));
   // Without valid settings the store cannot be found; the findings say which are wrong.
-  if (store === undefined) return findings;
-  const receivers = store.databaseUrl
-    ? await examineDatabase(store.databaseUrl, store, config, add)
-    : await examineFolder(store, config, add);
-  if (config === undefined) return findings;
-  add(await checkProvider(config));
-  if (receivers !== undefined) add(await checkReceivers(receivers, config.webhookAllowedNetworks));
-  return findings;
+  if (store instanceof ConfigError) return;
+  const { databaseUrl } = store;
+  const summary = yield* databaseUrl
+    ? checkDatabase(databaseUrl, store, config?.databaseConnections)
+    : checkFolderAndServer(store, config);
+  if (config === undefined) return;
+  yield* checkProvider(config);
+  if (summary) yield* await checkReceivers(summary.receivers, config.webhookAllowedNetworks);
 }
 
-type Add = (findings: readonly Finding[]) => void;
+export function checkNode(version: string = process.versions.node): Finding {
+  if (Number.parseInt(version, 10) >= OLDEST_NODE) return ok('Node', version);
+  const advice = `Install Node ${OLDEST_NODE} or newer, or run npm ci, which installs one.`;
+  return problem('Node', `${version} is too old`, advice);
+}
 
-/** Returns the receivers of webhooks if the store can be read. */
-async function examineFolder(
+/** Reports all invalid settings at once. Returns the configuration if there are none. */
+function* checkSettings(flags: Flags): Generator<Finding, Config | undefined> {
+  const config = errorOr(() => readConfig(process.env, flags));
+  if (!(config instanceof ConfigError)) {
+    yield ok('Settings', 'valid');
+    return config;
+  }
+  for (const text of config.problems) {
+    yield problem('Settings', text, 'Correct it: docs/reference/configuration.md lists every setting.');
+  }
+  return undefined;
+}
+
+/** Returns what the store tells if it can be read. */
+async function* checkFolderAndServer(
   { dataDir }: StoreConfig,
   config: Config | undefined,
-  add: Add,
-): Promise<readonly Receiver[] | undefined> {
+): AsyncGenerator<Finding, StoreSummary | undefined> {
   const folder = checkFolder(dataDir);
-  add(folder);
-  const path = storePath(dataDir);
-  const hadLog = existsSync(`${path}-wal`);
-  const { findings, summary } = lookAtStore(path);
+  yield* folder;
   // A missing or unreadable folder explains everything else.
-  if (folder[0]?.verdict !== 'ok' && summary === undefined) {
-    if (config) add(await checkService(config, false));
-    return undefined;
-  }
-  add(findings);
-  if (summary) add(await checkIntegrity(path));
-  if (summary && !hadLog) removeEmptyLog(path);
-  if (summary) add(checkClock(summary.newestEventAt, Date.now()));
-  const served = lookForServer(join(dataDir, 'serving.lock'));
-  if (typeof served === 'object') add([served]);
-  else if (config) add(await checkService(config, served));
-  return summary?.receivers;
+  const isExplained = folder[0]?.verdict !== 'ok';
+  const summary = yield* checkStore(storePath(dataDir), isExplained);
+  const served = isExplained && !summary ? false : lookForServer(join(dataDir, 'serving.lock'));
+  if (typeof served === 'object') yield served;
+  else if (config) yield* checkService(config, served);
+  return summary;
 }
 
 /** Whether a server runs; a finding if the lock does not tell. */
@@ -109,22 +114,11 @@ function lookForServer(lock: string): boolean | Finding {
   }
 }
 
-async function examineDatabase(
-  url: DatabaseUrl,
-  store: StoreConfig,
-  config: Config | undefined,
-  add: Add,
-): Promise<readonly Receiver[] | undefined> {
-  const { findings, summary } = await lookAtDatabase(url, store, config?.databaseConnections);
-  add(findings);
-  return summary?.receivers;
-}
-
-function valid<T>(read: () => T): T | undefined {
+function errorOr<T>(read: () => T): T | ConfigError {
   try {
     return read();
   } catch (error) {
-    if (error instanceof ConfigError) return undefined;
+    if (error instanceof ConfigError) return error;
     throw error;
   }
 }

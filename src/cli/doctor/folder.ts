@@ -7,33 +7,26 @@ import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 const NAME = 'Data folder';
 
 export function checkFolder(folder: string): Finding[] {
-  if (!existsSync(folder)) return [missing(folder)];
+  const unusable = whyUnusable(folder);
+  return unusable ? [unusable] : [modeOf(folder), spaceOf(folder), ...fileSystemOf(folder)];
+}
+
+function whyUnusable(folder: string): Finding | undefined {
+  if (!existsSync(folder)) {
+    const advice = 'Pass the same DATA_DIR or --data-dir as to serve; the first start creates it.';
+    return warning(NAME, `${folder} does not exist`, advice);
+  }
   const stats = statSync(folder);
   if (!stats.isDirectory()) {
-    return [problem(NAME, `${folder} is not a folder`, 'Pass another with DATA_DIR or --data-dir.')];
+    return problem(NAME, `${folder} is not a folder`, 'Pass another with DATA_DIR or --data-dir.');
   }
-  const unusable = usableBy(folder);
-  if (unusable !== undefined) return [unusable];
-  return [...modeOf(folder, stats.mode), ...spaceOf(folder), ...fileSystemOf(folder)];
-}
-
-function missing(folder: string): Finding {
-  return warning(
-    NAME,
-    `${folder} does not exist`,
-    'Pass the same DATA_DIR or --data-dir as to serve; the first start creates it.',
-  );
-}
-
-function usableBy(folder: string): Finding | undefined {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
-    const { uid } = statSync(folder);
     return problem(
       NAME,
-      `${folder} belongs to the user with id ${uid}, and this user cannot write to it (${reasonIn(error)})`,
+      `${folder} belongs to the user with id ${stats.uid}, and this user cannot write to it (${reasonIn(error)})`,
       'Run doctor and the service as the owner of the folder, or change its owner.',
     );
   }
@@ -41,25 +34,21 @@ function usableBy(folder: string): Finding | undefined {
 
 const OTHERS = 0o077;
 
-function modeOf(folder: string, mode: number): Finding[] {
+function modeOf(folder: string): Finding {
+  const { mode } = statSync(folder);
   const shown = (mode & 0o777).toString(8).padStart(4, '0');
-  if (process.platform === 'win32' || (mode & OTHERS) === 0) return [ok(NAME, `${folder}, ${shown}`)];
-  return [
-    warning(
-      NAME,
-      `${folder} has mode ${shown}: other users can read the secrets in the store`,
-      `chmod 700 ${shellWord(folder)}`,
-    ),
-  ];
+  if (process.platform === 'win32' || (mode & OTHERS) === 0) return ok(NAME, `${folder}, ${shown}`);
+  const text = `${folder} has mode ${shown}: other users can read the secrets in the store`;
+  return warning(NAME, text, `chmod 700 ${shellWord(folder)}`);
 }
 
-function spaceOf(folder: string): Finding[] {
+function spaceOf(folder: string): Finding {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   const text = `${sizeText(free)} free`;
   const advice = 'Free up space: without it the service refuses creates with 503 50302, and backups fail.';
-  if (free < limits.freeBytes.problem) return [problem('Disk', text, advice)];
-  return [free < limits.freeBytes.warning ? warning('Disk', text, advice) : ok('Disk', text)];
+  if (free < limits.freeBytes.problem) return problem('Disk', text, advice);
+  return free < limits.freeBytes.warning ? warning('Disk', text, advice) : ok('Disk', text);
 }
 
 const LOCKS_FAIL = 'file locks do not work there, so the store can be corrupted';
@@ -87,11 +76,6 @@ function fileSystemOf(folder: string): Finding[] {
   const found = fileSystems[statfsSync(folder).type];
   if (found === undefined) return [];
   const { name, why, verdict } = found;
-  return [
-    verdict(
-      'File system',
-      `${folder} is on ${name}: ${why}`,
-      'Put the data folder on a local disk, or a volume.',
-    ),
-  ];
+  const text = `${folder} is on ${name}: ${why}`;
+  return [verdict('File system', text, 'Put the data folder on a local disk, or a volume.')];
 }

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
 import { aliasesOf } from '../../store/sqlite/files/restore.ts';
-import { readSummary, type StoreSummary } from '../../store/sqlite/files/summary.ts';
+import { readSummary, removeEmptyLog, type StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { checks as limits } from '../limits.ts';
 import { sqliteReason } from '../service/store-failure.ts';
 import { sizeText } from '../terminal/progress.ts';
@@ -13,29 +13,46 @@ const NAME = 'Store';
 const RESTORE =
   'Stop the service, keep a copy of the folder, and restore a backup: plant-store restore FILE.';
 
-/** Also returns what later checks need; undefined when the embedded store cannot be read. */
-export function lookAtStore(path: string): { findings: Finding[]; summary: StoreSummary | undefined } {
+/**
+ * Returns what later checks need; undefined when the embedded store cannot be read.
+ *
+ * @param isExplained whether the folder already explains why it cannot be read
+ */
+export async function* checkStore(
+  path: string,
+  isExplained: boolean,
+): AsyncGenerator<Finding, StoreSummary | undefined> {
+  const hadLog = existsSync(`${path}-wal`);
+  const summary = lookAt(path);
+  if ('verdict' in summary) {
+    if (!isExplained) yield summary;
+    return undefined;
+  }
+  yield schemaOf(summary);
+  yield* filesOf(path, summary);
+  yield await checkIntegrity(path);
+  if (!hadLog) removeEmptyLog(path);
+  if (summary.newestEventAt !== undefined) yield checkClock(summary.newestEventAt, Date.now());
+  return summary;
+}
+
+function lookAt(path: string): StoreSummary | Finding {
   if (!existsSync(path) && fileSize(`${path}-wal`) === 0) {
     const advice =
       'The first start creates it: plant-store serve. If you expected a store here, check DATA_DIR.';
-    return { findings: [warning(NAME, `none at ${path}`, advice)], summary: undefined };
+    return warning(NAME, `none at ${path}`, advice);
   }
   try {
-    const summary = readSummary(path);
-    return { findings: [schemaOf(summary), ...filesOf(path, summary)], summary };
+    return readSummary(path);
   } catch (error) {
-    return { findings: [unreadable(path, error)], summary: undefined };
+    return unreadable(path, error);
   }
 }
 
 function unreadable(path: string, error: unknown): Finding {
   if (existsSync(`${path}-journal`)) {
-    const text = `${path} cannot be read: a restore was interrupted`;
-    return problem(
-      NAME,
-      text,
-      'Nothing is lost: run the same restore again, or start the service, to finish it.',
-    );
+    const advice = 'Nothing is lost: run the same restore again, or start the service, to finish it.';
+    return problem(NAME, `${path} cannot be read: a restore was interrupted`, advice);
   }
   const reason = sqliteReason(error);
   if (reason === undefined)
@@ -52,34 +69,44 @@ function schemaOf({ schema: { applied, known }, bytes, logBytes }: StoreSummary)
   );
 }
 
-function filesOf(path: string, { logBytes }: StoreSummary): Finding[] {
-  const findings: Finding[] = [];
+function* filesOf(path: string, { logBytes }: StoreSummary): Generator<Finding> {
   const { mode } = statSync(path);
   if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
     const text = `${path} contains secrets and is readable by other users`;
-    findings.push(warning(NAME, text, `chmod 600 ${shellWord(path)}`));
+    yield warning(NAME, text, `chmod 600 ${shellWord(path)}`);
   }
   for (const alias of aliasesOf(path)) {
     const text = `${alias} is a second name of the current store: a restore was interrupted`;
-    findings.push(warning(NAME, text, `Remove that name; the store stays: rm ${shellWord(alias)}`));
+    yield warning(NAME, text, `Remove that name; the store stays: rm ${shellWord(alias)}`);
   }
   const log = sizeText(logBytes);
-  if (logBytes < limits.logBytes) findings.push(ok('Write-ahead log', log));
+  if (logBytes < limits.logBytes) yield ok('Write-ahead log', log);
   else {
     const advice =
       'Check whether another program keeps reading the store; a restart of the service checkpoints it.';
-    findings.push(warning('Write-ahead log', `${log}: it is not checkpointed into the store`, advice));
+    yield warning('Write-ahead log', `${log}: it is not checkpointed into the store`, advice);
   }
-  return findings;
 }
 
-export async function checkIntegrity(path: string): Promise<Finding[]> {
+async function checkIntegrity(path: string): Promise<Finding> {
   const name = 'Integrity';
   const found = await quickCheck(path, limits.readMs);
-  if (found === 'ok') return [ok(name, 'every page is readable')];
+  if (found === 'ok') return ok(name, 'every page is readable');
   if (found === 'late') {
     const text = `the store could not be read completely within ${limits.readMs / 1000} s; the part that was read is intact`;
-    return [warning(name, text, 'A backup checks all of it: plant-store backup FILE.')];
+    return warning(name, text, 'A backup checks all of it: plant-store backup FILE.');
   }
-  return [problem(name, `the store is damaged: ${found.replaceAll('\n', ' ')}`, RESTORE)];
+  return problem(name, `the store is damaged: ${found.replaceAll('\n', ' ')}`, RESTORE);
+}
+
+/** The newest event cannot be in the future. */
+export function checkClock(newestEventAt: number, now: number): Finding {
+  const time = new Date(now).toISOString();
+  if (newestEventAt - now < limits.clockMs) return ok('Clock', `${time}, after the newest event`);
+  const seconds = Math.round((newestEventAt - now) / 1000);
+  return warning(
+    'Clock',
+    `${time} is ${seconds} s before the newest event in the store: the clock is or was wrong`,
+    'Set the clock. Events stay in order, but token expiry and retries depend on it.',
+  );
 }

@@ -41,9 +41,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
   const stopping = new AbortController();
   const service = serviceFor(flags, { patience: { stopping: stopping.signal } });
   const { user } = await service.me();
-  const whose: Whose = flags.shared
-    ? 'all'
-    : { owner: flags.owner ?? user, isUser: (flags.owner ?? user) === user };
+  const owner = flags.shared ? undefined : (flags.owner ?? user);
   // Not before: until here there is nothing to clean up, and Ctrl+C ends the process at once.
   const signal = file === undefined ? outputAbandoned() : interrupted(stopping);
   const progress = showProgress('Exporting');
@@ -51,8 +49,9 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
     exportPlants({
       pages: pagesOf(service.plants.page, { limit: Number.POSITIVE_INFINITY, signal }),
       signal,
-      whose,
-      writer: plantWriter(format, whose === 'all'),
+      owner,
+      isOwn: owner === user,
+      writer: plantWriter(format, owner === undefined),
       write,
       // On a terminal the plants themselves show the progress.
       onProgress: (count) => (file ?? !isOutputShown()) && progress.update(`${count} plants`),
@@ -64,7 +63,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
       : toFile(file, walk, { signal, safe, replaces: flags.force ?? false });
   const exported = await exporting.finally(progress.end);
   // An aborted export exported nothing.
-  if (!signal.aborted) sayWhat(exported, { file, whose, format });
+  if (!signal.aborted) sayWhat(exported, { file, owner, format });
 }
 
 export const plantExport: Verb = {
@@ -99,47 +98,36 @@ async function toFile(
   walk: (write: Write) => Promise<Exported>,
   { signal, safe, replaces }: { signal: AbortSignal; safe(text: string): string; replaces: boolean },
 ): Promise<Exported> {
-  let exported: Exported | undefined;
-  await writeAtomically(file, { replaces }, async (write, isTerminal) => {
-    exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
+  return writeAtomically(file, { replaces }, async (write, isTerminal) => {
+    const exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
     if (signal.aborted) throw new Failure(`The export was stopped. ${file} is unchanged.`);
+    return exported;
   }).catch((error) => {
     throw unwritable(file, error, 'Choose another place.');
   });
-  if (exported === undefined) throw new Error('the file was made without its work');
-  return exported;
 }
-
-/** All plants that the user may read, or those of one owner: the user, or someone who shares with them. */
-type Whose = 'all' | { owner: string; isUser: boolean };
 
 type ExportParts = {
   pages: AsyncIterable<Page<ListedPlant>>;
   /** Aborting it ends the pages early. */
   signal: AbortSignal;
-  whose: Whose;
+  /** Undefined for all plants that the user may read. */
+  owner: string | undefined;
+  /** Whether the owner is the user. */
+  isOwn: boolean;
   writer: PlantWriter;
   write: Write;
   /** @param count plants so far */
   onProgress(count: number): void;
 };
 
-type Exported = {
-  count: number;
-  /** Whether the user may also read plants of others. */
-  others: boolean;
-  /** Plants with an empty tag. */
-  emptyTags: number;
-};
-
 /**
  * Writes plants page by page. The list starts with the user's own plants and groups them by owner, so the export stops
  * where the wanted owner's plants end. Throws a `Failure` when another owner has none that the user may read.
  */
-async function exportPlants(parts: ExportParts): Promise<Exported> {
-  const { pages, signal, whose, writer, write, onProgress } = parts;
-  const isOwn = whose !== 'all' && whose.isUser;
-  const isWanted = ({ owner }: ListedPlant) => whose === 'all' || owner === whose.owner;
+async function exportPlants(parts: ExportParts) {
+  const { pages, signal, owner, isOwn, writer, write, onProgress } = parts;
+  const isWanted = (plant: ListedPlant) => owner === undefined || plant.owner === owner;
   let [count, emptyTags, others] = [0, 0, false];
   for await (const { items: plants } of pages) {
     const wanted = plants.filter(isWanted);
@@ -154,18 +142,26 @@ async function exportPlants(parts: ExportParts): Promise<Exported> {
     others ||= isOwn && isBehind;
     if (isBehind) break;
   }
-  if (count === 0 && whose !== 'all' && !isOwn && !signal.aborted) {
-    throw new Failure(`You may not read any plants of "${whose.owner}".`);
+  if (count === 0 && owner !== undefined && !isOwn && !signal.aborted) {
+    throw new Failure(`You may not read any plants of "${owner}".`);
   }
   if (count === 0) await write(writer.begin);
   await write(writer.end);
-  return { count, others, emptyTags };
+  return {
+    count,
+    /** Whether the user may also read plants of others. */
+    others,
+    /** Plants with an empty tag. */
+    emptyTags,
+  };
 }
 
-type Telling = { file: string | undefined; whose: Whose; format: PlantFormat };
+type Exported = Awaited<ReturnType<typeof exportPlants>>;
 
-function sayWhat({ count, others, emptyTags }: Exported, { file, whose, format }: Telling): void {
-  const of = whose === 'all' ? '' : ` of "${whose.owner}"`;
+type Telling = { file: string | undefined; owner: string | undefined; format: PlantFormat };
+
+function sayWhat({ count, others, emptyTags }: Exported, { file, owner, format }: Telling): void {
+  const of = owner === undefined ? '' : ` of "${owner}"`;
   say(`Exported ${counted(count, 'plant')}${of}${file === undefined ? '' : ` to ${file}`}.`);
   if (others)
     say('Others share plants with you: --shared exports those too, --owner NAME those of one user.');

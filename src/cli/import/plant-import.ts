@@ -5,8 +5,8 @@ import { formatOf, type PlantFormat, plantFormats } from '../export/formats.ts';
 import { imports } from '../limits.ts';
 import { abortOnSignal } from '../terminal/signals.ts';
 import { insist, printJson, say } from '../terminal/terminal.ts';
-import { durationRule, parseDuration, roughDuration } from '../terminal/time.ts';
-import { argument, option, parseFile, refuseValue, type Verb } from '../verb.ts';
+import { durationRule, parseLength, roughDuration } from '../terminal/time.ts';
+import { argument, option, parseFile, parseUpTo, type Verb } from '../verb.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
 import type { ImportFlags } from './import-file.ts';
 
@@ -21,12 +21,12 @@ export const plantImport: Verb = {
     option(
       '--concurrency <count>',
       `concurrent requests (default: ${imports.requests.default})`,
-      parseConcurrency,
+      parseUpTo(imports.requests.most),
     ),
     option(
       '--patience <time>',
       `how long to retry while the service does not answer: ${durationRule} (default: ${roughDuration(imports.patienceMs)})`,
-      parsePatience,
+      parseLength,
     ),
     option('--json', 'print the result as a JSON object'),
   ],
@@ -85,14 +85,4 @@ async function check(file: string, format: PlantFormat, { json }: ImportFlags): 
   if (json) printJson({ rows, failed });
   say(`${rows} rows read, ${failed === 0 ? 'all valid' : `${failed} invalid`}. Nothing was sent.`);
   return failed === 0;
-}
-
-function parseConcurrency(text: string): number {
-  const { most } = imports.requests;
-  if (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= most) return Number(text);
-  return refuseValue(`an integer from 1 to ${most}`);
-}
-
-function parsePatience(text: string): number {
-  return parseDuration(text) ?? refuseValue(durationRule);
 }

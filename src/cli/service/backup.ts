@@ -77,12 +77,8 @@ function refuseStore({ path }: EmbeddedStore): void {
   }
   try {
     finishJournal(path);
-    const db = openConnection(path, { readOnly: true });
-    try {
-      storeSchema(db);
-    } finally {
-      db.close();
-    }
+    using db = openConnection(path, { readOnly: true });
+    storeSchema(db);
   } catch (error) {
     if (sqliteCode(error) !== undefined) throw fileFailure(error, `The store ${path} cannot be read`);
     const reason = error instanceof Error ? error.message : error;
@@ -93,12 +89,8 @@ function refuseStore({ path }: EmbeddedStore): void {
 /** A killed restore may leave a half-done change, which a read-only connection cannot roll back. */
 function finishJournal(path: string): void {
   if (!existsSync(`${path}-journal`)) return;
-  const db = new DatabaseSync(path);
-  try {
-    db.prepare('SELECT count(*) FROM sqlite_schema').get();
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path);
+  db.prepare('SELECT count(*) FROM sqlite_schema').get();
 }
 
 /** Follows a link: the backup creates or replaces the file it points to. */

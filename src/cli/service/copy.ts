@@ -4,16 +4,23 @@ import { InvalidArgumentError } from 'commander';
 import { ConfigError, readStoreConfig, type StoreConfig, storePath } from '../../config/config.ts';
 import { parseDatabaseUrl } from '../../config/database-url.ts';
 import { AppError } from '../../errors.ts';
-import { silentLog, systemRuntime } from '../../runtime.ts';
-import { type CopySource, type CopyTarget, copyStore, type VerifiedTable } from '../../store/copy.ts';
+import { silentLog, systemRuntime, throttle } from '../../runtime.ts';
+import {
+  type CopyReport,
+  type CopySource,
+  type CopyTarget,
+  copyStore,
+  type VerifiedTable,
+} from '../../store/copy.ts';
 import { requestOf } from '../../store/postgres/plants/idempotency.ts';
 import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { openExport } from '../../store/sqlite/files/copy-source.ts';
 import { Failure } from '../failure.ts';
+import { barOf } from '../terminal/progress.ts';
 import { renderTable } from '../terminal/table.ts';
-import { print, printJson, say } from '../terminal/terminal.ts';
+import { isWatched, print, printJson, replaceLine, say } from '../terminal/terminal.ts';
+import { roughDuration } from '../terminal/time.ts';
 import { option, required, settingOption, type Verb } from '../verb.ts';
-import { showCopyProgress } from './copy-progress.ts';
 import { onDatabase } from './database-failure.ts';
 import { lockAgainstServers } from './embedded-store.ts';
 
@@ -64,7 +71,7 @@ async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void>
 
 async function copyInto(target: CopyTarget, source: CopySource): Promise<VerifiedTable[]> {
   const rows = source.tables.reduce((sum, table) => sum + table.count(), 0);
-  const report = showCopyProgress(rows);
+  const report = isWatched() ? showBar(rows) : showLines();
   try {
     return await copyStore({ source, target, report });
   } catch (error) {
@@ -87,7 +94,7 @@ function brokenOff(error: AppError): Failure {
 async function withLockedSource<T>(path: string, work: (source: CopySource) => Promise<T>): Promise<T> {
   refuseLostDatabase(path);
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
-  const refusal = `A server is running on the store ${path}, and the copy would miss what it writes.`;
+  const refusal = `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`;
   const unlock = lockAgainstServers(dirname(path), refusal);
   try {
     const source = openExport({ path, now: systemRuntime(silentLog).clock.now(), requestOf });
@@ -122,4 +129,52 @@ function refuseTarget(text: string): void {
   } catch (error) {
     throw new ConfigError([`--to: ${error instanceof Error ? error.message : error}`]);
   }
+}
+
+type CopyProgress = CopyReport & { end(): void };
+
+const WORDS = { copy: 'Copying', verify: 'Comparing' } as const;
+const EVERY_MS = 100;
+
+/** A line for each table that has rows. */
+function showLines(): CopyProgress {
+  let line = '';
+  return {
+    begins(phase, table) {
+      line = `${WORDS[phase]} ${table}`;
+    },
+    advances(rows) {
+      if (rows === 0 || line === '') return;
+      say(line);
+      line = '';
+    },
+    end() {},
+  };
+}
+
+/** @param rows in the source */
+function showBar(rows: number): CopyProgress {
+  const startedAt = performance.now();
+  // Every row is read once to copy it, and once on each side to compare it.
+  const steps = 3 * rows;
+  let done = 0;
+  let what = '';
+  const isDue = throttle(EVERY_MS);
+
+  function show(): void {
+    const part = steps === 0 ? 1 : Math.min(1, done / steps);
+    replaceLine(`${what.padEnd(24)} ${barOf(part, 30)} ${roughDuration(performance.now() - startedAt)}`);
+  }
+
+  return {
+    begins(phase, table) {
+      what = `${WORDS[phase]} ${table}`;
+      show();
+    },
+    advances(more) {
+      done += more;
+      if (isDue()) show();
+    },
+    end: () => replaceLine(''),
+  };
 }

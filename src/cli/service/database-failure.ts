@@ -56,21 +56,16 @@ function explain(error: DatabaseError, url: DatabaseUrl): Finding {
   const said = error.message.replace(/\.$/, '');
   const code = typeof error.code === 'string' ? error.code : '';
   const says = said === '' ? code : said;
-  const advice = [
-    ...(hasPassword(url) ? [] : ['DATABASE_URL contains no password.']),
-    'Check that DATABASE_URL points to a running PostgreSQL server.',
-    ...(asksForTls(url) ? ['If it has no TLS, remove sslmode from DATABASE_URL.'] : []),
-  ];
-  const [known, reason = '%'] = FINDINGS[code] ?? [advice.join(' ')];
-  return { reason: reason.replace('%', () => says), advice: known };
+  const [advice, reason = '%'] = FINDINGS[code] ?? [generalAdvice(url)];
+  return { reason: reason.replace('%', () => says), advice };
 }
 
-function hasPassword({ hosts: [host], urlFor }: DatabaseUrl): boolean {
-  return host !== undefined && new URL(urlFor(host)).password !== '';
-}
-
-function asksForTls({ hosts: [host], urlFor }: DatabaseUrl): boolean {
-  return host !== undefined && new URL(urlFor(host)).searchParams.has('sslmode');
+function generalAdvice({ hosts: [host], urlFor }: DatabaseUrl): string {
+  const url = host && new URL(urlFor(host));
+  const advice = ['Check that DATABASE_URL points to a running PostgreSQL server.'];
+  if (!url?.password) advice.unshift('DATABASE_URL contains no password.');
+  if (url?.searchParams.has('sslmode')) advice.push('If it has no TLS, remove sslmode from DATABASE_URL.');
+  return advice.join(' ');
 }
 
 function addressOf({ host, port }: Host): string {

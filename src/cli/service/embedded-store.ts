@@ -1,17 +1,22 @@
 import { join } from 'node:path';
-import { readStoreConfig, storePath } from '../../config/config.ts';
+import { type Flags, readStoreConfig, storePath } from '../../config/config.ts';
+import type { Clock } from '../../runtime.ts';
+import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
-import { lockForServing } from '../../store/sqlite/files/lock.ts';
+import { fileSize } from '../../store/sqlite/files/durable-files.ts';
+import { recoverStore } from '../../store/sqlite/files/durable-log.ts';
+import { lockForServing, lockUnlessServed } from '../../store/sqlite/files/lock.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { Store } from '../../store/store.ts';
 import { Failure } from '../failure.ts';
-import type { StoreFlags } from './store.ts';
-import { sqliteReason } from './store-failure.ts';
+import { sqliteReason, storeFailure } from './store-failure.ts';
 import { systemReason } from './system-failure.ts';
 
 export type EmbeddedStore = { dataDir: string; path: string };
 
 /** @param verb for the message when the store is in a database instead */
-export function embeddedStore(flags: StoreFlags, verb: 'backup' | 'restore'): EmbeddedStore {
+export function embeddedStore(flags: Flags, verb: 'backup' | 'restore'): EmbeddedStore {
   const { databaseUrl, dataDir } = readStoreConfig(process.env, flags);
   if (databaseUrl) {
     throw new Failure(
@@ -22,18 +27,60 @@ export function embeddedStore(flags: StoreFlags, verb: 'backup' | 'restore'): Em
   return { dataDir, path: storePath(dataDir) };
 }
 
+/** Opens the store in a data folder; servers may be running on it. */
+export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<Store> {
+  const path = storePath(dataDir);
+  refuseLostDatabase(path);
+  if (fileSize(path) === 0) {
+    throw new Failure(
+      `There is no store at ${path}. Pass its folder with --data-dir, or create one by starting the service: plant-store serve`,
+    );
+  }
+  let unlock: (() => void) | undefined;
+  try {
+    unlock = lockUnlessServed(lockIn(dataDir));
+    // A running server has done it.
+    if (unlock) recoverStore(path);
+    // From here on a server may start.
+    unlock?.();
+    unlock = undefined;
+    return await openSqliteStore({
+      path,
+      writer: 'inline',
+      clock,
+      beforeMigration() {
+        const refusal =
+          'The store is from an older version and must be migrated, but a server is running on it that would not understand it then. Stop that server first.';
+        unlock = lockAgainstServers(dataDir, refusal);
+      },
+      deliveryDelayMs: 0,
+      // The write that causes it fails with the same error, which ends the verb.
+      onFatal() {},
+    });
+  } catch (error) {
+    throw storeFailure(error, dataDir);
+  } finally {
+    unlock?.();
+  }
+}
+
 /**
  * Keeps servers off a data folder. Returns how to release it.
  *
- * @param refusal why the verb fails while a server runs there
+ * @param refusal why the verb fails while a server runs there, and what to do
  */
 export function lockAgainstServers(dataDir: string, refusal: string): () => void {
   try {
-    return lockForServing(join(dataDir, 'serving.lock'));
+    return lockForServing(lockIn(dataDir));
   } catch (cause) {
     if (sqliteCode(cause) !== undefined) throw cause;
-    throw new Failure(`${refusal} Stop it first.`, { cause });
+    throw new Failure(refusal, { cause });
   }
+}
+
+/** The file whose lock a server holds. */
+export function lockIn(dataDir: string): string {
+  return join(dataDir, 'serving.lock');
 }
 
 /**

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { silentLog, systemRuntime } from '../../runtime.ts';
 import { giveToOwnerOf, type Restored, restoreStore } from '../../store/sqlite/files/restore.ts';
 import { isServed } from '../../store/sqlite/files/summary.ts';
@@ -8,7 +8,13 @@ import { Failure } from '../failure.ts';
 import { showWholeProgress } from '../terminal/progress.ts';
 import { insist, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
-import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
+import {
+  type EmbeddedStore,
+  embeddedStore,
+  fileFailure,
+  lockAgainstServers,
+  lockIn,
+} from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
@@ -95,7 +101,7 @@ function refuseServed(from: string, storeName: string): void {
 
 function isServedFolder(folder: string): boolean {
   try {
-    return isServed(join(folder, 'serving.lock'));
+    return isServed(lockIn(folder));
   } catch (error) {
     throw fileFailure(error, `Checking for a server on ${folder} failed`);
   }
@@ -104,7 +110,7 @@ function isServedFolder(folder: string): boolean {
 /** Does the work in the data folder while no server can start there. On failure, removes what it created. */
 async function inFolder<T>(store: EmbeddedStore, work: () => Promise<T>): Promise<T> {
   const made = makeFolder(store);
-  const lockPath = join(store.dataDir, 'serving.lock');
+  const lockPath = lockIn(store.dataDir);
   const isNew = !existsSync(lockPath);
   try {
     const unlock = lockFolder(store, lockPath);
@@ -148,10 +154,8 @@ function makeFolder({ dataDir }: EmbeddedStore): string[] {
 
 function lockFolder(store: EmbeddedStore, lockPath: string): () => void {
   try {
-    const unlock = lockAgainstServers(
-      store.dataDir,
-      `A server is running on the data folder ${store.dataDir}.`,
-    );
+    const refusal = `A server is running on the data folder ${store.dataDir}. Stop it first.`;
+    const unlock = lockAgainstServers(store.dataDir, refusal);
     // At once: even after a failed restore the service must be able to take the lock.
     giveToOwnerOf(store.dataDir, [lockPath]);
     return unlock;

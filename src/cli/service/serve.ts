@@ -1,11 +1,14 @@
+import { ADMIN } from '../../access/bootstrap.ts';
 import { type Config, type Flags, readConfig } from '../../config/config.ts';
+import { version } from '../../config/package.ts';
 import { systemRuntime } from '../../runtime.ts';
-import { messageOf } from '../failure.ts';
+import { Failure, messageOf } from '../failure.ts';
 import { stopSignal } from '../terminal/signals.ts';
-import { insist, say } from '../terminal/terminal.ts';
+import { insist, type Line, type Styled, say, shellWord } from '../terminal/terminal.ts';
 import { settingOptions, type Verb } from '../verb.ts';
-import { greeting } from './greeting.ts';
-import { startFailure } from './start-failure.ts';
+import { databaseFailure } from './database-failure.ts';
+import { storeFailure } from './store-failure.ts';
+import { codeOf } from './system-failure.ts';
 
 export const verb: Verb = {
   options: settingOptions(),
@@ -34,7 +37,7 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const [{ createLog }, { startApp }] = await Promise.all([import('./log.ts'), import('../../app.ts')]);
   const log = await createLog(config);
   const runtime = systemRuntime(log);
-  const stopped = stopSignal(runtime.clock);
+  const stopped = stopSignal();
   const app = await startApp(config, runtime, { log, onFatal: die });
   // The first token is shown only once.
   const tell = app.firstToken === undefined ? say : insist;
@@ -52,4 +55,79 @@ async function serveUntilStopped(config: Config): Promise<void> {
 function die(error: unknown): never {
   insist(...messageOf(error));
   process.exit(1);
+}
+
+/** @param token set only on the first start, and shown only then */
+function greeting(url: string, config: Config, token: string | undefined): Line[] {
+  const { databaseUrl, dataDir, roles } = config;
+  const answersApi = roles.has('api');
+  const row = (label: string, text: string | Styled): Line => [
+    '  ',
+    { style: 'dim', text: label },
+    '  ',
+    text,
+  ];
+  const toPaste = (purpose: string, command: string): Line[] => [
+    '',
+    ['  ', { style: 'dim', text: `To ${purpose}:` }],
+    '',
+    `  ${command}`,
+  ];
+  const lines: Line[] = [
+    '',
+    ['  ', { style: 'bold', text: `Plant Store ${version}` }],
+    '',
+    ...(answersApi
+      ? [row('Console', `${url}/console`), row('API    ', url), row('Docs   ', `${url}/docs`)]
+      : [row('Role   ', 'sends webhooks'), row('Ready  ', `${url}/readyz`)]),
+    row('Data   ', databaseUrl?.shown ?? dataDir),
+  ];
+  if (token !== undefined) {
+    lines.push(row('Token  ', { style: 'green', text: token }));
+    lines.push('', `  Keep the token: it signs you in as the user ${ADMIN} and is shown only once.`);
+  } else if (answersApi) {
+    const folder = databaseUrl ? '' : ` --data-dir ${shellWord(dataDir)}`;
+    lines.push(...toPaste('create another token', `plant-store token create --user ${ADMIN}${folder}`));
+  }
+  if (answersApi) lines.push(...toPaste('list your plants', curl(url, token)));
+  lines.push('');
+  return lines;
+}
+
+/** One line for a POSIX shell. Without a known token it uses the variable TOKEN. */
+function curl(url: string, token: string | undefined): string {
+  const authorization =
+    token === undefined ? '"Authorization: Bearer $TOKEN"' : shellWord(`Authorization: Bearer ${token}`);
+  return `curl ${shellWord(`${url}/plants`)} -H ${authorization}`;
+}
+
+/** Where the service was to listen, and the flags for it. */
+type Address = { port: number; host: string; portFlag: string; hostFlag: string };
+
+/** Explains a start that failed for an external reason, in one line with advice. */
+function startFailure(error: unknown, config: Config): unknown {
+  if (!(error instanceof Error)) return error;
+  const ofDatabase = config.databaseUrl && databaseFailure(error, config.databaseUrl);
+  if (ofDatabase instanceof Failure) return ofDatabase;
+  const { host, port, hostFlag, portFlag } = addressOf(error, config);
+  const code = codeOf(error) ?? '';
+  const known: Readonly<Record<string, string>> = {
+    EADDRINUSE: `Port ${port} of ${host} is in use. Choose another with ${portFlag}; 0 picks a free one.`,
+    EADDRNOTAVAIL: `This machine has no address ${host} to listen on. Choose another with ${hostFlag}.`,
+    ENOTFOUND: `The host ${host} does not resolve. Choose another with ${hostFlag}.`,
+  };
+  const isListening = 'syscall' in error && error.syscall === 'listen';
+  const text =
+    known[code] ?? (isListening ? `Cannot listen on port ${port} of ${host}: ${code}.` : undefined);
+  return text === undefined ? storeFailure(error, config.dataDir) : new Failure(text, { cause: error });
+}
+
+/** Node names the port, or the host that does not resolve. */
+function addressOf(error: Error, { port, host, metricsPort, metricsHost }: Config): Address {
+  const isOfMetrics =
+    ('port' in error && error.port === metricsPort) ||
+    ('hostname' in error && error.hostname === metricsHost && metricsHost !== host);
+  return isOfMetrics && metricsPort !== undefined
+    ? { port: metricsPort, host: metricsHost, portFlag: '--metrics-port', hostFlag: '--metrics-host' }
+    : { port, host, portFlag: '--port', hostFlag: '--host' };
 }

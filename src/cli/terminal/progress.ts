@@ -2,13 +2,6 @@ import type { WholeReport } from '../../store/sqlite/files/whole-store.ts';
 import { isWatched, replaceLine } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
-/** A line that shows how long something has taken. */
-export type Progress = {
-  /** Shows the line, with how much is done, unless it is up to date. */
-  update(done?: string): void;
-  end(): void;
-};
-
 /** `[#####-----]  50 %` @param part from 0 to 1 */
 export function barOf(part: number, cells: number): string {
   const full = Math.floor(part * cells);
@@ -16,8 +9,8 @@ export function barOf(part: number, cells: number): string {
   return `[${'#'.repeat(full)}${'-'.repeat(cells - full)}] ${percent} %`;
 }
 
-/** Starts now. Shown on a terminal only. */
-export function showProgress(what: string): Progress {
+/** A line that shows how long something has taken. Starts now. Shown on a terminal only. */
+export function showProgress(what: string) {
   const startedAt = performance.now();
   let shown = '';
 
@@ -28,7 +21,8 @@ export function showProgress(what: string): Progress {
   }
 
   return {
-    update(done) {
+    /** Shows the line, with how much is done, unless it is up to date. */
+    update(done?: string): void {
       const time = roughDuration(performance.now() - startedAt);
       show(`${what}: ${done === undefined ? time : `${done}, ${time}`}`);
     },
@@ -41,7 +35,7 @@ export function showProgress(what: string): Progress {
  *
  * @param bytes of the source; the copy may be smaller, since it omits deleted data
  */
-export function showWholeProgress(bytes: number): WholeReport & Pick<Progress, 'end'> {
+export function showWholeProgress(bytes: number): WholeReport & { end(): void } {
   const show = (text: string) => isWatched() && replaceLine(text);
   return {
     copied: (done) => void show(`Copying: ${sizeText(done)} of at most ${sizeText(bytes)}`),

@@ -11,15 +11,13 @@ export function refuseWithoutTerminal(): void {
 
 /** The answer, trimmed; empty when the person ends the input (Ctrl+D) or interrupts (Ctrl+C). */
 export async function ask(question: string): Promise<string> {
-  const questions = startQuestions();
-  const answer = await questions.ask(question);
-  questions.close();
-  return answer ?? '';
+  using questions = startQuestions();
+  return (await questions.ask(question)) ?? '';
 }
 
 /**
  * Asks one question after another. Text typed or pasted ahead answers the next one, and is not shown before it. Until
- * `close`, the terminal itself does not echo.
+ * its disposal, the terminal itself does not echo.
  */
 export function startQuestions() {
   let isShown = false;
@@ -61,6 +59,6 @@ export function startQuestions() {
       if (done || isHidden) insist('');
       return done ? undefined : value.trim();
     },
-    close: () => terminal.close(),
+    [Symbol.dispose]: () => terminal.close(),
   };
 }

@@ -1,19 +1,18 @@
 import { constants } from 'node:os';
 import { processes } from '../../limits.ts';
-import { type Clock, silentLog, systemRuntime } from '../../runtime.ts';
 
 /**
  * Resolves with the first SIGTERM or SIGINT; a later one ends the process at once, with 128 plus its number. Signals
  * close together count as one: a terminal sends Ctrl+C to every process in it, and `npm` passes it on again.
  */
-export function stopSignal(clock: Clock): Promise<NodeJS.Signals> {
+export function stopSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let first: number | undefined;
 
   function onSignal(signal: NodeJS.Signals): void {
-    first ??= clock.now();
+    first ??= performance.now();
     resolve(signal);
-    if (clock.now() - first >= processes.signalEchoMs) process.exit(exitCodeAfter(signal));
+    if (performance.now() - first >= processes.signalEchoMs) process.exit(exitCodeAfter(signal));
   }
 
   process.on('SIGTERM', onSignal);
@@ -38,7 +37,7 @@ function exitCodeAfter(signal: NodeJS.Signals): number {
  * signal.
  */
 export function abortOnSignal(stopping: AbortController): void {
-  void stopSignal(systemRuntime(silentLog).clock).then((signal) => abort(stopping, signal));
+  void stopSignal().then((signal) => abort(stopping, signal));
 }
 
 /** Aborted also by the end of the terminal. */

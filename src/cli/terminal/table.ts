@@ -3,15 +3,25 @@ import { type Line, visible } from './terminal.ts';
 const GAP = '  ';
 
 export function growingTable(headings: readonly string[]) {
-  let widths: number[] | undefined;
+  let widths = headings.map(widthOf);
+  let isFirst = true;
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)))
+      .join(GAP)
+      .trimEnd();
   return {
     /** Renders the next rows, the first ones under the headings. Columns never become narrower. */
     next(rows: readonly (readonly string[])[]): Line[] {
       // Measure the escaped text: an escape is wider than the character.
-      const lines = rows.map((cells) => cells.map(visible));
-      const first = widths === undefined;
-      widths = widthsOf([headings, ...lines], widths);
-      return renderLines(first ? headings : undefined, lines, widths);
+      const cells = rows.map((row) => row.map(visible));
+      widths = widths.map((least, column) =>
+        cells.reduce((width, row) => Math.max(width, widthOf(row[column] ?? '')), least),
+      );
+      const lines: Line[] = cells.map(line);
+      if (isFirst) lines.unshift([{ style: 'bold', text: line(headings) }]);
+      isFirst = false;
+      return lines;
     },
   };
 }
@@ -19,27 +29,6 @@ export function growingTable(headings: readonly string[]) {
 /** Renders columns under their headings, aligned even where characters take two cells or none. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): Line[] {
   return growingTable(headings).next(rows);
-}
-
-function widthsOf(lines: readonly (readonly string[])[], least: readonly number[] = []): number[] {
-  const [headings = []] = lines;
-  return headings.map((_, column) =>
-    lines.reduce((width, cells) => Math.max(width, widthOf(cells[column] ?? '')), least[column] ?? 0),
-  );
-}
-
-function renderLines(
-  headings: readonly string[] | undefined,
-  lines: readonly (readonly string[])[],
-  widths: readonly number[],
-): Line[] {
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)))
-      .join(GAP)
-      .trimEnd();
-  const rendered = lines.map(line);
-  return headings === undefined ? rendered : [[{ style: 'bold', text: line(headings) }], ...rendered];
 }
 
 /** A line of `renderFields`; omitted when the text is undefined. */

@@ -24,6 +24,11 @@ export function parseDuration(text: string): number | undefined {
   return count === undefined || length === undefined ? undefined : Number(count) * length;
 }
 
+/** For a flag that satisfies `durationRule`. */
+export function parseLength(text: string): number {
+  return parseDuration(text) ?? refuseValue(durationRule);
+}
+
 /** A duration in the largest unit up to days that it fills, rounded down: `45s`, `2h`. */
 export function roughDuration(ms: number): string {
   const units = Object.entries(UNITS).filter(([unit, length]) => unit !== 'w' && length <= ms);

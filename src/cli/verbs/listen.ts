@@ -168,16 +168,11 @@ function parseTarget(given: string): string {
 
 /** Throws a `ConfigError`, which does not show the secret as Commander's error would. */
 function checkedSecret(source: string, text: string): string {
-  if (isSecret(text)) return text;
-  throw new ConfigError([`${source}: It must be ${SECRET_RULE}.`]);
-}
-
-function isSecret(text: string): boolean {
   try {
     const { privateKey } = newKeyPair(Buffer.alloc);
     sign({ id: '', timestamp: 0, body: '', keys: { secrets: [text], privateKey } });
-    return true;
+    return text;
   } catch {
-    return false;
+    throw new ConfigError([`${source}: It must be ${SECRET_RULE}.`]);
   }
 }

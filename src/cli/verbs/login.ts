@@ -8,7 +8,6 @@ import {
   isToken,
   parseUrl,
   profileNameOf,
-  profileOption,
   readApi,
   TOKEN_RULE,
   URL_RULE,
@@ -19,7 +18,7 @@ import { changeProfiles, DEFAULT_PROFILE, type Profiles, readProfiles } from '..
 import { startQuestions } from '../terminal/question.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
 import { canAsk, print, printJson, say } from '../terminal/terminal.ts';
-import { option, type Verb } from '../verb.ts';
+import { option, profileOption, type Verb } from '../verb.ts';
 
 export const verb: Verb = {
   options: [
@@ -117,21 +116,15 @@ function show(profiles: Profiles, json: true | undefined): void {
 /** Asks for what the flags do not give. */
 async function apiFor({ url, tokenStdin }: LoginFlags, usual: string): Promise<Api> {
   if (tokenStdin) return { url: urlOf(url, usual), token: tokenOf(await tokenFromInput()) };
-  const questions = startQuestions();
+  using questions = startQuestions();
   const ask = async (...question: Parameters<typeof questions.ask>) => {
     const answer = await questions.ask(...question);
     if (answer === undefined) throw new Failure('Nothing was saved.');
     return answer;
   };
-  try {
-    const service = urlOf(
-      url,
-      url === undefined ? (await ask(`Where is the service? [${usual}] `)) || usual : '',
-    );
-    return { url: service, token: tokenOf(await ask('Token (it is not shown): ', { isHidden: true })) };
-  } finally {
-    questions.close();
-  }
+  const named = url === undefined ? (await ask(`Where is the service? [${usual}] `)) || usual : '';
+  const service = urlOf(url, named);
+  return { url: service, token: tokenOf(await ask('Token (it is not shown): ', { isHidden: true })) };
 }
 
 function urlOf(flag: string | undefined, otherwise: string): string {

@@ -14,21 +14,6 @@ type StatusFlags = ApiFlags & { json?: true };
 /** The result of one request; `problem` is a sentence. */
 type Probe = { ok: boolean; latencyMs: number; problem: string | undefined };
 
-type Attention = { webhook: string; url: string; problem: string; advice: string };
-
-type Webhooks = { count: number; waiting: number; failed: number; attention: Attention[] };
-
-type Status = {
-  url: string;
-  alive: Probe;
-  /** Undefined when it is not alive. */
-  ready: Probe | undefined;
-  /** Undefined without a token, or when it is not ready. */
-  plants: Probe | undefined;
-  /** The same; a string says why they are unknown. */
-  webhooks: Webhooks | string | undefined;
-};
-
 export const verb: Verb = {
   options: [option('--json', 'print JSON: {url, alive, ready, plants, webhooks}')],
   examples: ['status', 'status --url https://plants.example.org --json'],
@@ -60,7 +45,9 @@ function apiOf(flags: ApiFlags): { api: Api; hasToken: boolean } {
   }
 }
 
-async function look(api: Api, hasToken: boolean): Promise<Status> {
+type Status = Awaited<ReturnType<typeof look>>;
+
+async function look(api: Api, hasToken: boolean) {
   const service = connect(api);
   const alive = await probe(service, ['healthz']);
   const ready = alive.ok ? await probe(service, ['readyz']) : undefined;
@@ -68,8 +55,11 @@ async function look(api: Api, hasToken: boolean): Promise<Status> {
   return {
     url: api.url,
     alive,
+    /** Undefined when it is not alive. */
     ready,
+    /** Undefined without a token, or when it is not ready. */
     plants: isOpen ? await probe(service, ['plants'], { limit: 1, fields: 'id,name,tag,owner' }) : undefined,
+    /** The same; a string says why they are unknown. */
     webhooks: isOpen ? await webhooksOf(service) : undefined,
   };
 }
@@ -81,7 +71,7 @@ async function probe({ read }: Service, path: readonly string[], query = {}): Pr
   return { ok: problem === undefined, latencyMs, problem };
 }
 
-async function webhooksOf(service: Service): Promise<Webhooks | string> {
+async function webhooksOf(service: Service) {
   try {
     const webhooks = await service.webhooks.list();
     return {
@@ -95,7 +85,7 @@ async function webhooksOf(service: Service): Promise<Webhooks | string> {
   }
 }
 
-function attentionOf(webhooks: readonly Webhook[]): Attention[] {
+function attentionOf(webhooks: readonly Webhook[]) {
   return needingAttention(webhooks).map(({ webhook: { id, url }, problem, step }) => ({
     webhook: id,
     url,
@@ -141,7 +131,7 @@ function show({ url, alive, ready, plants, webhooks }: Status, hasToken: boolean
   }
 }
 
-function webhooksText(webhooks: Webhooks | string): string {
+function webhooksText(webhooks: NonNullable<Status['webhooks']>): string {
   if (typeof webhooks === 'string') return `unknown: ${webhooks}`;
   const { count, waiting, failed, attention } = webhooks;
   if (count === 0) return 'none';
@@ -152,6 +142,6 @@ function webhooksText(webhooks: Webhooks | string): string {
   return `${count}, ${ill}; ${waiting} waiting, ${failed} failed`;
 }
 
-function attentionLines({ webhook, url, problem, advice }: Attention): Line[] {
+function attentionLines({ webhook, url, problem, advice }: ReturnType<typeof attentionOf>[number]): Line[] {
   return ['', [{ style: 'yellow', text: '!' }, ` ${webhook} ${url}`], `  ${problem}`, `  ${advice}`];
 }

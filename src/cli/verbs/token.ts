@@ -1,21 +1,26 @@
 import { InvalidArgumentError } from 'commander';
+import type { StoredToken } from '../../access/port.ts';
 import { isScope, type Scope, scopes } from '../../access/scopes.ts';
-import { createToken, hashToken, isLabel, labelRule, rotateToken } from '../../access/tokens.ts';
+import { createToken, hashToken, isLabel, labelRule, rotateToken, tokenStatus } from '../../access/tokens.ts';
 import { access } from '../../limits.ts';
+import { serviceFor } from '../api.ts';
 import { Failure, Misuse } from '../failure.ts';
-import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, revokeOwn, rotateOwn } from '../own-tokens.ts';
+import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, rotateOwn } from '../own-tokens.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
-import { renderFields, renderTable } from '../terminal/table.ts';
+import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { durationRule, isoTime, overlapOption, parseDuration } from '../terminal/time.ts';
-import { accept, option, refuseValue, settingOption, tokenId, type Verbs } from '../verb.ts';
-import { describeToken, tokenFields, tokenHeadings, tokenMembers, tokenRow } from './token-view.ts';
+import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
+import { accept, option, settingOption, TOKEN, tokenId, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
 
 type CreateFlags = StoreFlags &
   OwnFlags & { user?: string; label: string; scopes?: Scope[]; expiresIn?: number };
 /** In milliseconds. */
 type RotateFlags = StoreFlags & OwnFlags & { overlap?: number; expiresIn?: number };
+
+/** The members of `describeToken`, for a help text. */
+const tokenMembers =
+  '{id, user, label, scopes, status, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap, lastUsedOn}; expiresAt, revokedAt, replacedBy and lastUsedOn may be null';
 
 export const verbs: Verbs = {
   create: {
@@ -34,7 +39,7 @@ export const verbs: Verbs = {
         parseScopes,
         { choices: scopes, isList: true },
       ),
-      option('--expires-in <duration>', `${durationRule} (default: never)`, parseExpiry),
+      option('--expires-in <duration>', `${durationRule} (default: never)`, parseLength),
       settingOption('dataDir'),
     ],
     examples: [
@@ -87,17 +92,15 @@ export const verbs: Verbs = {
       });
       if (flags.json) return printJson(tokens);
       if (tokens.length === 0) return say('No tokens found.');
-      print(...renderTable(tokenHeadings, tokens.map(tokenRow)));
+      const headings = ['ID', 'USER', 'LABEL', 'SCOPES', 'STATUS', 'CREATED', 'EXPIRES'];
+      print(...renderTable(headings, tokens.map(tokenRow)));
     },
   },
   show: {
     description: 'show everything stored about a token; the token itself is not stored',
     arguments: [tokenId()],
     options: [option('--json', `print a JSON object ${tokenMembers}`), settingOption('dataDir')],
-    examples: [
-      'token show tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-      'token show tok_01k0c3t2v4x5y6z7a8b9c0d1e2 --json | jq -r .status',
-    ],
+    examples: [`token show ${TOKEN}`, `token show ${TOKEN} --json | jq -r .status`],
     async run(flags: StoreFlags & { json?: true }, id: string) {
       const token = await withStore(flags, async ({ store, runtime }) => {
         const found = (await store.tokens()).find((one) => one.id === id);
@@ -113,14 +116,14 @@ export const verbs: Verbs = {
     arguments: [tokenId()],
     options: [
       overlapOption('the old token stays valid', access.tokenOverlapMs.most),
-      option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseExpiry),
+      option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseLength),
       ownOption(),
       settingOption('dataDir'),
     ],
     examples: [
-      'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 > ann.token',
-      'token rotate tok_01k0c3t2v4x5y6z7a8b9c0d1e2 --overlap 7d --expires-in 90d',
-      'token rotate --own tok_01k0c3t2v4x5y6z7a8b9c0d1e2 > own.token',
+      `token rotate ${TOKEN} > ann.token`,
+      `token rotate ${TOKEN} --overlap 7d --expires-in 90d`,
+      `token rotate --own ${TOKEN} > own.token`,
     ],
     isRemote: true,
     async run(flags: RotateFlags, id: string) {
@@ -150,17 +153,16 @@ export const verbs: Verbs = {
       'revoke a token; takes effect at once in a running service, on PostgreSQL within 5 s on each replica',
     arguments: [tokenId()],
     options: [ownOption(), settingOption('dataDir')],
-    examples: [
-      'token revoke tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-      'token revoke --own tok_01k0c3t2v4x5y6z7a8b9c0d1e2',
-    ],
+    examples: [`token revoke ${TOKEN}`, `token revoke --own ${TOKEN}`],
     isRemote: true,
     async run(flags: StoreFlags & OwnFlags, id: string) {
-      if (isOwn(flags)) return revokeOwn(flags, id);
-      const isRevoked = await withStore(flags, ({ store, runtime }) =>
-        store.revokeToken(id, runtime.clock.now()),
-      );
-      if (!isRevoked) throw unknownToken(id);
+      if (isOwn(flags)) await serviceFor(flags).tokens.revoke(id);
+      else {
+        const isRevoked = await withStore(flags, ({ store, runtime }) =>
+          store.revokeToken(id, runtime.clock.now()),
+        );
+        if (!isRevoked) throw unknownToken(id);
+      }
       say(`Revoked the token ${id}.`);
     },
   },
@@ -191,7 +193,55 @@ function parseScopes(text: string): Scope[] {
   throw new InvalidArgumentError(`There is no scope ${quoted}. The scopes are ${scopes.join(', ')}.`);
 }
 
-/** Returns milliseconds. */
-function parseExpiry(text: string): number {
-  return parseDuration(text) ?? refuseValue(durationRule);
+type TokenView = ReturnType<typeof describeToken>;
+
+/** Everything the store keeps of a token except its hash. */
+function describeToken(token: StoredToken, now: number) {
+  const { id, label, scopes, createdAt, expiresAt, revokedAt, replacedBy, isBootstrap } = token;
+  const time = (at: number | undefined) => (at === undefined ? null : isoTime(at));
+  return {
+    id,
+    user: token.user.name,
+    label,
+    scopes,
+    status: tokenStatus(token, now),
+    createdAt: isoTime(createdAt),
+    expiresAt: time(expiresAt),
+    revokedAt: time(revokedAt),
+    replacedBy: replacedBy ?? null,
+    isBootstrap,
+    lastUsedOn: token.lastUsedOn ?? null,
+  };
+}
+
+function tokenRow({ id, user, label, scopes, status, createdAt, expiresAt }: TokenView): string[] {
+  return [id, user, label, scopes.join(','), status, createdAt, expiresAt ?? 'never'];
+}
+
+function tokenFields(token: TokenView): Field[] {
+  return [
+    ['ID', token.id],
+    ['User', token.user],
+    ['Label', token.label || undefined],
+    ['Scopes', token.scopes.join(', ')],
+    ['Status', statusInWords(token)],
+    ['Created', token.createdAt],
+    ['Expires', token.expiresAt ?? 'never'],
+    ['Last used', token.lastUsedOn ?? undefined],
+    ['Replaced by', token.replacedBy ?? undefined],
+    ['Set by', token.isBootstrap ? 'BOOTSTRAP_TOKEN' : undefined],
+  ];
+}
+
+function statusInWords({ status, expiresAt, revokedAt }: TokenView): string {
+  switch (status) {
+    case 'revoked':
+      return `revoked at ${revokedAt}`;
+    case 'expired':
+      return `expired at ${expiresAt}`;
+    case 'disabled':
+      return 'disabled, until its user is enabled';
+    case 'live':
+      return 'live';
+  }
 }

@@ -1,18 +1,16 @@
-import type { Webhook } from '../../../packages/client/src/schemas.ts';
+import type { Webhook, WebhookCreated } from '../../../packages/client/src/schemas.ts';
 import { delivery as limits } from '../../limits.ts';
 import { type DeliveryState, deliveryStates } from '../../webhooks/port.ts';
 import { failureOf } from '../../webhooks/sending/attempt.ts';
 import { serviceFor } from '../api.ts';
 import type { ApiFlags } from '../api-options.ts';
 import { Failure, Misuse } from '../failure.ts';
-import { firstAttempt } from '../service/first-attempt.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
-import { renderFields, renderTable } from '../terminal/table.ts';
+import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
-import { overlapOption, parseTime, sinceRule } from '../terminal/time.ts';
-import { argument, option, parseUpTo, required, type Verbs, webhookId } from '../verb.ts';
-import { renderDelivery, whyLater } from './delivery-view.ts';
-import { healthFields, identityFields, webhookHeadings, webhookRow } from './webhook-view.ts';
+import { overlapOption, parseTime, roughDuration, sinceRule } from '../terminal/time.ts';
+import { argument, option, parseUpTo, required, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
+import { firstAttempt, renderDelivery, whyLater } from './delivery.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
 
@@ -56,17 +54,15 @@ export const verbs: Verbs = {
       if (webhooks.length === 0) {
         return say('No webhooks found. To create one: plant-store webhook create URL');
       }
-      print(...renderTable(webhookHeadings, webhooks.map(webhookRow)));
+      const headings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'];
+      print(...renderTable(headings, webhooks.map(webhookRow)));
     },
   },
   show: {
     description: 'show a webhook and its health',
     arguments: [webhookId()],
     options: [option('--json', 'print the answer as a JSON object')],
-    examples: [
-      'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
-      'webhook show wh_01k9f3zv7h8q2m5x4c6d0n1r8t --json | jq .waiting',
-    ],
+    examples: [`webhook show ${WEBHOOK}`, `webhook show ${WEBHOOK} --json | jq .waiting`],
     isRemote: true,
     async run(flags: JsonFlags, id: string) {
       const webhook = await serviceFor(flags).webhooks.get(id);
@@ -81,10 +77,7 @@ export const verbs: Verbs = {
       option('--wait', 'wait for the first attempt and show it; the exit code is 1 if it failed'),
       option('--json', 'print the delivery as a JSON object'),
     ],
-    examples: [
-      'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait',
-      'webhook test wh_01k9f3zv7h8q2m5x4c6d0n1r8t --wait --json | jq .history',
-    ],
+    examples: [`webhook test ${WEBHOOK} --wait`, `webhook test ${WEBHOOK} --wait --json | jq .history`],
     isRemote: true,
     async run(flags: JsonFlags & { wait?: true }, id: string) {
       const { webhooks } = serviceFor(flags);
@@ -115,8 +108,8 @@ export const verbs: Verbs = {
       option('--json', 'print the answer as a JSON object'),
     ],
     examples: [
-      'webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --to https://example.com/new',
-      "webhook update wh_01k9f3zv7h8q2m5x4c6d0n1r8t --description 'The greenhouse' --rate none",
+      `webhook update ${WEBHOOK} --to https://example.com/new`,
+      `webhook update ${WEBHOOK} --description 'The greenhouse' --rate none`,
     ],
     isRemote: true,
     async run(flags: JsonFlags & { to?: string; description?: string; rate?: number | 'none' }, id: string) {
@@ -139,10 +132,7 @@ export const verbs: Verbs = {
       overlapOption('the old secret keeps signing, too', limits.overlapSeconds.most * 1000),
       option('--json', 'print a JSON object {secret, overlapUntil}'),
     ],
-    examples: [
-      'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t > secret',
-      'webhook rotate wh_01k9f3zv7h8q2m5x4c6d0n1r8t --overlap 7d',
-    ],
+    examples: [`webhook rotate ${WEBHOOK} > secret`, `webhook rotate ${WEBHOOK} --overlap 7d`],
     isRemote: true,
     async run(flags: JsonFlags & { overlap?: number }, id: string) {
       const overlap = flags.overlap === undefined ? undefined : flags.overlap / 1000;
@@ -156,7 +146,7 @@ export const verbs: Verbs = {
   enable: {
     description: 'enable a webhook and send its held deliveries',
     arguments: [webhookId()],
-    examples: ['webhook enable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+    examples: [`webhook enable ${WEBHOOK}`],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
       const { waiting } = await serviceFor(flags).webhooks.update(id, { enabled: true });
@@ -168,7 +158,7 @@ export const verbs: Verbs = {
   disable: {
     description: 'disable a webhook and hold its deliveries until it is enabled again',
     arguments: [webhookId()],
-    examples: ['webhook disable wh_01k9f3zv7h8q2m5x4c6d0n1r8t'],
+    examples: [`webhook disable ${WEBHOOK}`],
     isRemote: true,
     async run(flags: ApiFlags, id: string) {
       await serviceFor(flags).webhooks.update(id, { enabled: false });
@@ -186,8 +176,8 @@ export const verbs: Verbs = {
       option('--json', 'print a JSON object {count}'),
     ],
     examples: [
-      'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2h',
-      'webhook replay wh_01k9f3zv7h8q2m5x4c6d0n1r8t --since 2026-11-21T09:00:00Z --state failed',
+      `webhook replay ${WEBHOOK} --since 2h`,
+      `webhook replay ${WEBHOOK} --since 2026-11-21T09:00:00Z --state failed`,
     ],
     isRemote: true,
     async run(flags: JsonFlags & { since: string; state?: DeliveryState }, id: string) {
@@ -205,10 +195,7 @@ export const verbs: Verbs = {
     description: 'delete a webhook with all of its deliveries, including waiting ones, after confirmation',
     arguments: [webhookId()],
     options: [option('--yes', 'do not ask')],
-    examples: [
-      'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t',
-      'webhook delete wh_01k9f3zv7h8q2m5x4c6d0n1r8t --yes',
-    ],
+    examples: [`webhook delete ${WEBHOOK}`, `webhook delete ${WEBHOOK} --yes`],
     isRemote: true,
     async run(flags: ApiFlags & { yes?: true }, id: string) {
       const { webhooks } = serviceFor(flags);
@@ -230,4 +217,39 @@ async function confirm({ url, waiting }: Webhook): Promise<void> {
       : `Waiting deliveries that would never be sent: ${waiting}. "webhook disable" holds them instead.`,
   );
   if (!/^y(?:es)?$/i.test(await ask('Delete it? [y/N] '))) throw new Failure('Nothing was deleted.');
+}
+
+function identityFields({ id, url, description, rate, publicKey }: Webhook | WebhookCreated): Field[] {
+  return [
+    ['ID', id],
+    ['URL', url],
+    ['Description', description],
+    ['Rate', rate === undefined ? rate : `at most ${rate} attempts per second`],
+    ['Public key', publicKey],
+  ];
+}
+
+function healthFields(webhook: Webhook): Field[] {
+  const { status, disabledReason, pausedUntil, waiting, failed } = webhook;
+  const oldest = oldestOf(webhook);
+  return [
+    ['Status', status + (disabledReason === undefined ? '' : `: ${disabledReason}`)],
+    ['Paused', pausedUntil && `until ${pausedUntil}, as requested by the receiver`],
+    ['Waiting', waiting + (oldest === undefined ? '' : `, the oldest for ${oldest}`)],
+    ['Failed', String(failed)],
+    ['Last success', webhook.lastSuccessAt ?? 'never'],
+    ['Last failure', webhook.lastFailureAt ?? 'never'],
+    ['Created', webhook.createdAt],
+  ];
+}
+
+function webhookRow(webhook: Webhook): string[] {
+  const { id, status, pausedUntil, waiting, failed, url, description = '' } = webhook;
+  const shown = pausedUntil !== undefined && status === 'enabled' ? 'paused' : status;
+  return [id, shown, String(waiting), oldestOf(webhook) ?? '-', String(failed), url, description];
+}
+
+/** How long the oldest delivery has waited. */
+function oldestOf({ oldestWaitingAge: seconds }: Webhook): string | undefined {
+  return seconds === undefined ? undefined : roughDuration(seconds * 1000);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../../src/cli/api.ts';
-import { firstAttempt } from '../../../src/cli/service/first-attempt.ts';
+import { firstAttempt } from '../../../src/cli/verbs/delivery.ts';
 import { dataOf, failureOf, type Remote, startRemote } from '../../../testkit/processes/remote.ts';
 
 function webhooksOf({ service }: Remote) {
