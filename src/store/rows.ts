@@ -50,6 +50,12 @@ export function toBelongings({ plants, webhooks, tokens, shares }: Row): Belongi
   };
 }
 
+export const SHARES = `SELECT o.name AS owner, v.name AS viewer, s.created_at
+  FROM shares s
+  JOIN users o ON o.id = s.owner
+  JOIN users v ON v.id = s.viewer
+  ORDER BY o.name, v.name`;
+
 export function toShare(row: Row): Share {
   return { owner: String(row.owner), viewer: String(row.viewer), createdAt: Number(row.created_at) };
 }
@@ -69,6 +75,10 @@ export function toToken(row: Row): StoredToken {
     lastUsedOn: textOf(row.last_used_on),
   };
 }
+
+export const CURSOR_KEYS = `SELECT c.secret, m.value AS store_key
+  FROM cursor_key c
+  JOIN meta m ON m.name = 'key'`;
 
 export function toCursorKeys({ secret, store_key: storeKey }: Row): CursorKeys {
   return { secret: String(secret), storeKey: Number(storeKey) };
@@ -96,6 +106,19 @@ export function toWebhook(row: Row): Webhook {
     lastSuccessAt: numberOf(row.last_success_at),
     lastFailureAt: numberOf(row.last_failure_at),
   };
+}
+
+/** `isHealthy`: the last attempt succeeded. */
+export type Receiver = { webhook: string; url: string; isHealthy: boolean };
+
+/** Of enabled webhooks. */
+export const RECEIVERS = `SELECT id, url, last_success_at > coalesce(last_failure_at, 0) AS is_healthy
+  FROM webhooks
+  WHERE status = 'enabled'
+  ORDER BY id`;
+
+export function toReceiver({ id, url, is_healthy: healthy }: Row): Receiver {
+  return { webhook: String(id), url: String(url), isHealthy: Boolean(healthy) };
 }
 
 /** The rows of a lane. */

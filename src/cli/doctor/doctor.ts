@@ -8,7 +8,8 @@ import {
   type StoreConfig,
   storePath,
 } from '../../config/config.ts';
-import { isServed, type StoreSummary } from '../../store/sqlite/files/summary.ts';
+import { isServed } from '../../store/sqlite/files/lock.ts';
+import type { StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { counted, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { option, settingOptions, type Verb } from '../verb.ts';
 import { type Finding, ok, problem, reasonIn, type Verdict } from './check.ts';

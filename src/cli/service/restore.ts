@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { silentLog, systemRuntime } from '../../runtime.ts';
+import { isServed } from '../../store/sqlite/files/lock.ts';
 import { giveToOwnerOf, type Restored, restoreStore } from '../../store/sqlite/files/restore.ts';
-import { isServed } from '../../store/sqlite/files/summary.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import { Failure } from '../failure.ts';
 import { showWholeProgress } from '../terminal/progress.ts';

@@ -7,7 +7,7 @@ import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
 import { listEnds } from '../list-end.ts';
-import { toCursorKeys } from '../rows.ts';
+import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { type Created, createOutcome } from '../write-outcomes.ts';
 import { addShare, removeShare, shareReads } from './access/shares.ts';
@@ -32,7 +32,7 @@ import {
   rotateSecret,
   webhookReads,
 } from './deliveries/webhooks.ts';
-import { type Database, openDatabase, statement } from './engine/database.ts';
+import { type Database, openDatabase, statementOf } from './engine/database.ts';
 import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import { createQueues, type Queues } from './engine/queues.ts';
 import { storeReads } from './engine/readings.ts';
@@ -218,11 +218,7 @@ function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): C
   };
 }
 
-const CURSOR_KEYS = statement`SELECT c.secret, m.value AS store_key
-  FROM cursor_key c
-  JOIN meta m ON m.name = 'key'`;
-
 async function readCursorKeys({ read }: Pick<Database, 'read'>): Promise<CursorKeys> {
-  const [row] = await read(CURSOR_KEYS);
+  const [row] = await read(statementOf(CURSOR_KEYS));
   return toCursorKeys(row ?? {});
 }

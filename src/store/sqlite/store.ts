@@ -6,9 +6,9 @@ import type { PlantStore } from '../../plants/port.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
 import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES, groupCommit } from '../batch.ts';
+import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
 import type { Store } from '../store.ts';
 import { createOutcome, refuseUndone } from '../write-outcomes.ts';
-import { readCursorKeys } from './access/cursor-keys.ts';
 import { shareReads } from './access/shares.ts';
 import { tokenReads } from './access/tokens.ts';
 import { userReads } from './access/users.ts';
@@ -129,7 +129,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       size: () => sizeOf(path),
       webhooks: webhooksReading,
     },
-    cursorKeys: readCursorKeys(db),
+    cursorKeys: toCursorKeys(db.prepare(CURSOR_KEYS).get() ?? {}),
     latestEvent: () => snapshot.read(() => newest.get()?.id?.toString()),
     isFull: commits.isFull,
     refresh: snapshot.end,

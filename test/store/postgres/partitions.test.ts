@@ -7,7 +7,7 @@ import type { Lanes } from '../../../src/store/lane-threads.ts';
 import { ANY_CHORE } from '../../../src/store/postgres/deliveries/chores.ts';
 import { UNSETTLED } from '../../../src/store/postgres/deliveries/events.ts';
 import { FIND_WORK } from '../../../src/store/postgres/deliveries/lanes.ts';
-import { LACKING } from '../../../src/store/postgres/plants/name-folding.ts';
+import { SOME_UNFOLDED } from '../../../src/store/postgres/plants/plants.ts';
 import { openPostgresStore, type PostgresStore } from '../../../src/store/postgres/store.ts';
 import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
@@ -26,7 +26,7 @@ import {
 
 const PARTITIONS = 8;
 /** Background searches over all webhooks and users, including those of other tests. */
-const OF_MANY = [FIND_WORK.text, UNSETTLED.text, ANY_CHORE.text, LACKING.text];
+const OF_MANY = [FIND_WORK.text, UNSETTLED.text, ANY_CHORE.text, SOME_UNFOLDED.text];
 /** The server may plan each call, or once for all calls, as it sees fit. */
 const MODES = ['force_custom_plan', 'force_generic_plan'];
 /** Some rows of each kind, so that the planner sees realistic tables. */

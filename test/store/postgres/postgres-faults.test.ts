@@ -10,7 +10,7 @@ import type { PlantId } from '../../../src/plants/plant.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { type Database, openDatabase } from '../../../src/store/postgres/engine/database.ts';
 import { LOCKS } from '../../../src/store/postgres/engine/locks.ts';
-import { withOwnClient } from '../../../src/store/postgres/engine/own-client.ts';
+import { withOwnClient } from '../../../src/store/postgres/engine/primary.ts';
 import { createQueues } from '../../../src/store/postgres/engine/queues.ts';
 import { batched, createWriter } from '../../../src/store/postgres/engine/writer.ts';
 import { creates } from '../../../src/store/postgres/plants/creates.ts';

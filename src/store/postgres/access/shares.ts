@@ -1,7 +1,7 @@
 import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
-import { toShare } from '../../rows.ts';
+import { SHARES, toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
-import { type Database, type Query, type Row, statement } from '../engine/database.ts';
+import { type Database, type Query, type Row, statement, statementOf } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
@@ -100,11 +100,7 @@ async function removed(shares: readonly Row[], query: Query, announced: Announce
   return true;
 }
 
-const ALL = statement`SELECT o.name AS owner, v.name AS viewer, s.created_at
-  FROM shares s
-  JOIN users o ON o.id = s.owner
-  JOIN users v ON v.id = s.viewer
-  ORDER BY o.name, v.name`;
+const ALL = statementOf(SHARES);
 
 export function shareReads({ read }: Pick<Database, 'read'>) {
   return {

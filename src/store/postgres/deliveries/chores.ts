@@ -3,7 +3,7 @@ import { behind } from '../../event-ids.ts';
 import { type Database, type Query, type Statement, statement } from '../engine/database.ts';
 import { LOCKS } from '../engine/locks.ts';
 import type { Work } from '../engine/writer.ts';
-import { FIRST_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
+import { FIRST_UNFOLDED, nameFolding } from '../plants/plants.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { expirySlice } from './expiries.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';

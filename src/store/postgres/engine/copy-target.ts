@@ -8,7 +8,7 @@ import { HEEDS_COUNTERS } from '../plants/assigned-ids.ts';
 import { type Database, openDatabase, type Query, type Row, type Statement, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
-import { withOwnClient } from './own-client.ts';
+import { withOwnClient } from './primary.ts';
 
 export type ImportOptions = {
   url: DatabaseUrl;

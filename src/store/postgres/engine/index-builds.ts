@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Database } from './database.ts';
 import { LOCKS } from './locks.ts';
-import { withOwnClient } from './own-client.ts';
+import { withOwnClient } from './primary.ts';
 
 /**
  * Builds the indexes that a migration marks with `beside writes` before it runs; its transaction then adopts them.

@@ -13,7 +13,7 @@ import { type Database, statement } from './database.ts';
 import { isTransient, LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
 import { buildIndexes } from './index-builds.ts';
 import { LOCKS } from './locks.ts';
-import { withOwnClient } from './own-client.ts';
+import { withOwnClient } from './primary.ts';
 
 const OLDEST_SERVER = 15;
 export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';

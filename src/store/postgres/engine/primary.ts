@@ -8,7 +8,6 @@ import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import { isOfConnection, isTooManyConnections } from './failure.ts';
 import { SESSION_OPTIONS } from './session.ts';
-import { createSlots } from './slots.ts';
 
 export type DatabaseOptions = {
   url: DatabaseUrl;
@@ -30,7 +29,7 @@ type Server = { host: Host; pool: pg.Pool };
 /** The server that accepts writes, among those in the URL, and the connections to it. */
 export function createPrimary(options: DatabaseOptions) {
   const { url, connections, log } = options;
-  const slots = createSlots(connections, limits.waitMs);
+  const room = createRoom(connections);
   let hosts: readonly Host[] = url.hosts;
   let server: Server | undefined;
   let finding: Promise<Server> | undefined;
@@ -42,12 +41,12 @@ export function createPrimary(options: DatabaseOptions) {
    * @throws AppError 50302 without a server, 50300 when all connections stay busy for too long
    */
   async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const giveBack = await slots.take().catch(refuseCrowd);
+    await room.enter().catch(refuseCrowd);
     try {
       const { client, from } = await connect();
       return await holding(client, from, work);
     } finally {
-      giveBack();
+      room.leave();
     }
   }
 
@@ -141,6 +140,38 @@ export function createPrimary(options: DatabaseOptions) {
   };
 }
 
+/** Limits the connections in use. Those who wait for one get it in order, within `waitMs`. */
+function createRoom(connections: number) {
+  const waiting: (() => void)[] = [];
+  let free = connections;
+  return {
+    enter(): Promise<void> {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      if (free > 0) {
+        free--;
+        resolve();
+        return promise;
+      }
+      const late = setTimeout(() => {
+        waiting.splice(waiting.indexOf(take), 1);
+        reject(new Error(`No connection to the database became free within ${limits.waitMs} ms.`));
+      }, limits.waitMs);
+      const take = () => {
+        clearTimeout(late);
+        resolve();
+      };
+      waiting.push(take);
+      return promise;
+    },
+    /** Call it once for each time that one entered. */
+    leave(): void {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    },
+  };
+}
+
 function openPool(
   host: Host,
   sockets: Set<Socket>,
@@ -165,6 +196,29 @@ function openPool(
   // For one in use: its statement fails as well.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
+}
+
+/** Runs work on a connection of its own, because it may take longer than any statement of the service. */
+export async function withOwnClient<T>(
+  { primaryUrl }: { primaryUrl(): Promise<string> },
+  name: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({
+    connectionString: await primaryUrl(),
+    connectionTimeoutMillis: limits.connectMs,
+    application_name: `plant-store ${name}`,
+    // Nothing is sent during a long statement, and a NAT drops connections that are silent for minutes.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
 }
 
 /** The log shows only the message. */

@@ -1,9 +1,10 @@
+import { foldName } from '../../../plants/plant.ts';
 import type { PageQuery, PlantPage, Position } from '../../../plants/port.ts';
 import type { EndReads } from '../../list-end.ts';
 import { eachKind, kindOf, type OrderKind, type PagePart, pageOf, positionOf } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import { type Database, type Statement, statement } from '../engine/database.ts';
+import { type Database, type Query, type Statement, statement } from '../engine/database.ts';
 import { inputOf, LAST, plantsIn, type ReadPart, STRETCHES } from './page-reads.ts';
 
 /** Reads one owner at a time: most viewers see only their own plants, and a page rarely spans three owners. */
@@ -23,7 +24,27 @@ export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
   };
 }
 
-/** Ordered like the partial index; `name-folding.ts` says why. */
+/** Ordered like the partial index: with statistics from when most were NULL, the server might scan the table. */
+export const FIRST_UNFOLDED = 'SELECT owner FROM plants WHERE folded IS NULL ORDER BY owner, id LIMIT 1';
+
+export const SOME_UNFOLDED = statement`SELECT owner, id::text AS id, name
+  FROM plants
+  WHERE folded IS NULL
+  ORDER BY owner, id
+  LIMIT $1`;
+
+const FILL = statement`SELECT fold_plants($1)`;
+
+/** Fills some of the folded names that are missing from plants of an older version, or of its replicas. */
+export async function nameFolding({ limit }: { limit: number }, query: Query): Promise<boolean> {
+  const rows = await query(SOME_UNFOLDED, [limit]);
+  if (rows.length === 0) return false;
+  const names = rows.map((row) => ({ ...row, folded: foldName(String(row.name)) }));
+  await query(FILL, [JSON.stringify(names)]);
+  return true;
+}
+
+/** Ordered like the partial index, as `FIRST_UNFOLDED`. */
 const UNFOLDED = statement`SELECT 1
   FROM unnest($1::int8[]) AS o(owner)
   CROSS JOIN LATERAL (

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
-import { toShare } from '../../rows.ts';
+import { SHARES, toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
 import { prepare } from '../engine/prepare.ts';
@@ -67,11 +67,7 @@ function withdrawing(db: DatabaseSync): (owner: number, viewer: number) => void 
 }
 
 export function shareReads(db: DatabaseSync, snapshot: Snapshot) {
-  const all = prepare(db)`SELECT o.name AS owner, v.name AS viewer, s.created_at
-    FROM shares s
-    JOIN users o ON o.id = s.owner
-    JOIN users v ON v.id = s.viewer
-    ORDER BY o.name, v.name`;
+  const all = db.prepare(SHARES);
   return {
     shares: async (): Promise<Share[]> => snapshot.read(() => all.all().map(toShare)),
   };

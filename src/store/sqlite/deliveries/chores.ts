@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { behind } from '../../event-ids.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
-import { ANY_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
+import { ANY_UNFOLDED, nameFolding } from '../plants/plants.ts';
 import { expiries } from './expiries.ts';
 import type { OutboxWrites } from './outbox.ts';
 import { replays } from './replays.ts';

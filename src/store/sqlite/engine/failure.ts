@@ -1,7 +1,7 @@
 import { AppError } from '../../../errors.ts';
 import type { PlainCause, PlainError } from '../../write-outcomes.ts';
 
-const BUSY = 5;
+export const BUSY = 5;
 const NOMEM = 7;
 const READONLY = 8;
 const IOERR = 10;

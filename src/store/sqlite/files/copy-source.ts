@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RequestKey } from '../../../idempotency/port.ts';
 import type { CopiedRow, CopySource, SourceTable, StoreFacts } from '../../copy.ts';
-import { readCursorKeys } from '../access/cursor-keys.ts';
+import { CURSOR_KEYS, toCursorKeys } from '../../rows.ts';
 import { openConnection } from '../engine/connection.ts';
 import { migrate } from '../engine/migrate.ts';
 import { recoverStore } from './durable-log.ts';
@@ -38,7 +38,7 @@ function factsOf(db: DatabaseSync): StoreFacts {
   const last = db.prepare(`SELECT value FROM meta WHERE name = 'last_user'`);
   const newest = db.prepare('SELECT max(id) AS id FROM users');
   return {
-    cursorKeys: readCursorKeys(db),
+    cursorKeys: toCursorKeys(db.prepare(CURSOR_KEYS).get() ?? {}),
     lastUser: Math.max(Number(last.get()?.value), Number(newest.get()?.id)),
   };
 }

@@ -3,9 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { processes } from '../../../limits.ts';
 import { makePrivateFile } from '../engine/connection.ts';
-import { sqliteCode } from '../engine/failure.ts';
-
-const SQLITE_BUSY = 5;
+import { BUSY, sqliteCode } from '../engine/failure.ts';
 
 /**
  * Makes sure that only one server runs on a data folder, by SQLite's lock on a file next to the store: the system
@@ -27,6 +25,21 @@ export function lockUnlessServed(path: string): (() => void) | undefined {
   return existsSync(path) ? tryLock(path, 0) : () => {};
 }
 
+/** Whether a server holds the lock of a data folder. A server that starts meanwhile waits for a moment. */
+export function isServed(lockPath: string): boolean {
+  if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return false;
+  const db = new DatabaseSync(lockPath, { readOnly: true });
+  try {
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return false;
+  } catch (error) {
+    if (sqliteCode(error) === BUSY) return true;
+    throw error;
+  } finally {
+    db.close();
+  }
+}
+
 /**
  * Takes the lock of a file, which is created if missing. The lock's holder may remove the file.
  * @returns a function that releases the lock; undefined if another process still holds it after `waitMs`
@@ -44,7 +57,7 @@ export function tryLock(path: string, waitMs: number): (() => void) | undefined 
     const isSame = file === fileAt(path);
     if (isSame && failure === undefined) return () => db.close();
     db.close();
-    if (isSame && sqliteCode(failure) === SQLITE_BUSY) return undefined;
+    if (isSame && sqliteCode(failure) === BUSY) return undefined;
     if (isSame) throw failure;
   }
 }

@@ -1,27 +1,16 @@
-import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { RECEIVERS, toReceiver } from '../../rows.ts';
 import { openConnection } from '../engine/connection.ts';
-import { sqliteCode } from '../engine/failure.ts';
-import type { Schema } from '../engine/migrate.ts';
 import { storeSchema } from '../files/inspect.ts';
 import { fileSize } from './durable-files.ts';
 
-/** `isHealthy`: the last attempt succeeded. */
-export type Receiver = { webhook: string; url: string; isHealthy: boolean };
+export type StoreSummary = ReturnType<typeof readSummary>;
 
-/** What can be read quickly from a store, without changing it. */
-export type StoreSummary = {
-  schema: Schema;
-  bytes: number;
-  logBytes: number;
-  /** In milliseconds; undefined without events. */
-  newestEventAt: number | undefined;
-  /** Of enabled webhooks. */
-  receivers: Receiver[];
-};
-
-/** @throws errors of SQLite; Error for a foreign database or a newer store */
-export function readSummary(path: string): StoreSummary {
+/**
+ * What can be read quickly from a store, without changing it.
+ * @throws errors of SQLite; Error for a foreign database or a newer store
+ */
+export function readSummary(path: string) {
   const db = openConnection(path, { readOnly: true });
   try {
     // First: the rest would complain of missing tables.
@@ -32,42 +21,15 @@ export function readSummary(path: string): StoreSummary {
          FROM users`,
       )
       .get()?.at;
-    const receivers = db
-      .prepare(
-        `SELECT id, url, last_success_at > coalesce(last_failure_at, 0) AS is_healthy
-         FROM webhooks
-         WHERE status = 'enabled'
-         ORDER BY id`,
-      )
-      .all();
     return {
       schema,
       bytes: fileSize(path),
       logBytes: fileSize(`${path}-wal`),
+      /** In milliseconds; undefined without events. */
       newestEventAt: typeof newest === 'number' ? newest : undefined,
-      receivers: receivers.map(({ id, url, is_healthy: healthy }) => ({
-        webhook: String(id),
-        url: String(url),
-        isHealthy: healthy === 1,
-      })),
+      /** Of enabled webhooks. */
+      receivers: db.prepare(RECEIVERS).all().map(toReceiver),
     };
-  } finally {
-    db.close();
-  }
-}
-
-const SQLITE_BUSY = 5;
-
-/** Whether a server holds the lock of a data folder. A server that starts meanwhile waits for a moment. */
-export function isServed(lockPath: string): boolean {
-  if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return false;
-  const db = new DatabaseSync(lockPath, { readOnly: true });
-  try {
-    db.prepare('SELECT count(*) FROM sqlite_schema').get();
-    return false;
-  } catch (error) {
-    if (sqliteCode(error) === SQLITE_BUSY) return true;
-    throw error;
   } finally {
     db.close();
   }

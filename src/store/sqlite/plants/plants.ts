@@ -198,6 +198,26 @@ const MEMBER: Record<PlantField, string> = {
   owner: '(SELECT name FROM users WHERE users.id = owner)',
 };
 
+export const ANY_UNFOLDED = 'SELECT 1 FROM plants INDEXED BY plants_unfolded WHERE folded IS NULL';
+
+/** Fills some of the folded names that are missing from plants of an older version. */
+export function nameFolding(db: DatabaseSync): (limit: number) => void {
+  const lacking = db.prepare(
+    `SELECT owner, id, name
+     FROM plants INDEXED BY plants_unfolded
+     WHERE folded IS NULL
+     ORDER BY owner, id
+     LIMIT CAST(? AS INTEGER)`,
+    BIGINTS,
+  );
+  const fill = db.prepare('UPDATE plants SET folded = ? WHERE owner = ? AND id = ?');
+  return (limit) => {
+    for (const { owner, id, name } of lacking.all(limit)) {
+      fill.run(foldName(String(name)), owner ?? null, id ?? null);
+    }
+  };
+}
+
 /** Counts an owner's plants up to the limit, once; then keeps the count, since only this connection adds plants. */
 function plantCounts(db: DatabaseSync, most: number) {
   const count = prepare(db)`SELECT count(*) AS count
