@@ -5,7 +5,7 @@ import { writes } from '../limits.ts';
 import type { EndedBatch } from '../observability/port.ts';
 import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracing/port.ts';
-import { outcomeUnknown, unavailable } from './write-outcomes.ts';
+import { fault, outcomeUnknown, unavailable } from './write-outcomes.ts';
 
 /** The size counted for a command without texts of variable length. */
 export const COMMAND_BYTES = 512;
@@ -21,18 +21,12 @@ type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 export type QueueBound = 'bounded' | 'unbounded';
 
 /**
- * Runs the commands as one transaction. Rejects with AppError 50302 when nothing was done and with 50301 when the
- * outcome is unknown. A store with `Patience` asks `mayBegin` first and does nothing if the answer is no: the callers
- * have been answered already.
+ * Runs the commands as one transaction. Resolves with one outcome for each command, in order: an AppError for one that
+ * failed alone, while the rest of the batch is committed. Rejects with AppError 50302 when nothing was done and with
+ * 50301 when the outcome is unknown. A store with `Patience` asks `mayBegin` first and does nothing if the answer is no:
+ * the callers have been answered already.
  */
-type Commit<Command> = (commands: Command[], mayBegin: () => boolean) => Promise<BatchResult>;
-
-export type BatchResult = {
-  /** One outcome for each command, in order. */
-  outcomes: unknown[];
-  /** Commands that failed alone, by index; the rest of the batch is committed. */
-  failures: { index: number; error: AppError }[];
-};
+type Commit<Command> = (commands: Command[], mayBegin: () => boolean) => Promise<readonly unknown[]>;
 
 /** After `many` commands a pause lets the next batch grow, for a store where each batch is expensive. */
 export type Gathering = { many: number; pauseMs: number };
@@ -87,15 +81,16 @@ export function groupCommit<Command>(
     const measured = batchEnded && measure(batch, clock.now(), batchEnded);
     const watch = patience && watched(batch, patience);
     const commands = batch.map(({ command }) => command);
-    const result = await commit(commands, watch?.mayBegin ?? (() => true)).catch(
-      (error: unknown): Ended => ({ outcomes: [], failures: batch.map((_, index) => ({ index, error })) }),
-    );
+    const outcomes = await commit(commands, watch?.mayBegin ?? (() => true)).catch((error: unknown) => {
+      const failure = error instanceof AppError ? error : fault(error);
+      return commands.map(() => failure);
+    });
     watch?.stop();
-    measured?.(result);
+    measured?.(outcomes);
     const pauses = gathering !== undefined && batch.length >= gathering.many && !closed;
     // Before this batch is answered, so that the next one is already being written meanwhile.
     if (!pauses) commitNext();
-    settle(batch, result);
+    settle(batch, outcomes);
     if (!pauses) return;
     await pause(gathering.pauseMs);
     commitNext();
@@ -229,21 +224,18 @@ function ageOfFirst([first]: readonly Waiting<unknown>[], now: number): number {
   return first ? now - first.at : 0;
 }
 
-/** When the whole batch failed, possibly because of a bug, each command has the same error. */
-type Ended = { outcomes: unknown[]; failures: { index: number; error: unknown }[] };
-
 /** Call it when a batch begins, and what it returns when the batch has ended. */
 function measure(
   batch: readonly Waiting<unknown>[],
   now: number,
   batchEnded: (batch: EndedBatch) => void,
-): (ended: Ended) => void {
+): (outcomes: readonly unknown[]) => void {
   const waitMs = ageOfFirst(batch, now);
   const begin = performance.now();
-  return ({ failures }) => {
+  return (outcomes) => {
     const commitMs = performance.now() - begin;
-    const codes = failures.map(({ error }) => (error instanceof AppError ? error.code : 50000));
-    batchEnded({ commands: batch.length, waitMs, commitMs, failures: codes });
+    const failures = outcomes.flatMap((outcome) => (outcome instanceof AppError ? outcome.code : []));
+    batchEnded({ commands: batch.length, waitMs, commitMs, failures });
   };
 }
 
@@ -252,17 +244,16 @@ function rejectAll(waiting: readonly Waiting<unknown>[], error: unknown): void {
 }
 
 /** Ends each command's span, and answers it. */
-function settle(batch: readonly Waiting<unknown>[], { outcomes, failures }: Ended): void {
-  const failed = new Map(failures.map(({ index, error }) => [index, error]));
+function settle(batch: readonly Waiting<unknown>[], outcomes: readonly unknown[]): void {
   batch.forEach(({ span, resolve, reject }, index) => {
-    const error = failed.get(index);
-    const failure = error === undefined ? undefined : failureOf(error);
+    const outcome = outcomes[index];
+    const failure = outcome instanceof AppError ? failureOf(outcome) : undefined;
     span?.end({ attributes: { 'plant_store.batch.size': batch.length }, failure });
-    if (failure) reject(error);
-    else resolve(outcomes[index]);
+    if (failure) reject(outcome);
+    else resolve(outcome);
   });
 }
 
-function failureOf(error: unknown): { type: string } {
-  return { type: error instanceof Error && 'code' in error ? String(error.code) : 'fault' };
+function failureOf({ code }: AppError): { type: string } {
+  return { type: String(code) };
 }

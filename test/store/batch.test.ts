@@ -4,16 +4,16 @@ import { AppError } from '../../src/errors.ts';
 import { writes } from '../../src/limits.ts';
 import { createCounts } from '../../src/observability/counts.ts';
 import type { EndedBatch } from '../../src/observability/port.ts';
-import { type BatchResult, type BatchRules, groupCommit } from '../../src/store/batch.ts';
+import { type BatchRules, groupCommit } from '../../src/store/batch.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
 /** A commit that ends when told to. */
 function steered(rules?: BatchRules<number>) {
-  const batches: { commands: number[]; end: PromiseWithResolvers<BatchResult>; mayBegin(): boolean }[] = [];
+  const batches: { commands: number[]; end: PromiseWithResolvers<unknown[]>; mayBegin(): boolean }[] = [];
   const time = { now: 0 };
   const commits = groupCommit<number>(
     (commands, mayBegin) => {
-      const end = Promise.withResolvers<BatchResult>();
+      const end = Promise.withResolvers<unknown[]>();
       batches.push({ commands, end, mayBegin });
       return end.promise;
     },
@@ -24,7 +24,6 @@ function steered(rules?: BatchRules<number>) {
   return { batches, commits, time, turn };
 }
 
-const done = (commands: number[]): BatchResult => ({ outcomes: commands, failures: [] });
 const code = (wanted: number) => (error: unknown) => error instanceof AppError && error.code === wanted;
 
 test('commands that arrive during a commit are committed together, in order', async () => {
@@ -32,10 +31,10 @@ test('commands that arrive during a commit are committed together, in order', as
   const first = commits.submit(1, 1);
   await turn();
   const rest = [2, 3, 4].map((command) => commits.submit(command, 1));
-  batches[0]?.end.resolve(done([1]));
+  batches[0]?.end.resolve([1]);
   assert.equal(await first, 1);
   assert.deepEqual(batches[1]?.commands, [2, 3, 4]);
-  batches[1]?.end.resolve(done([2, 3, 4]));
+  batches[1]?.end.resolve([2, 3, 4]);
   assert.deepEqual(await Promise.all(rest), [2, 3, 4]);
 });
 
@@ -44,13 +43,13 @@ test('after a batch of many commands, the next one includes the requests that it
   const first = [1, 2].map((command) => commits.submit(command, 1));
   await turn();
   const waiting = commits.submit(3, 1);
-  batches[0]?.end.resolve(done([1, 2]));
+  batches[0]?.end.resolve([1, 2]);
   await Promise.all(first);
   const joining = commits.submit(4, 1);
   assert.equal(batches.length, 1);
   while (batches.length < 2) await turn();
   assert.deepEqual(batches[1]?.commands, [3, 4]);
-  batches[1]?.end.resolve(done([3, 4]));
+  batches[1]?.end.resolve([3, 4]);
   assert.deepEqual(await Promise.all([waiting, joining]), [3, 4]);
   await commits.close();
 });
@@ -62,7 +61,7 @@ test('a failed commit fails only its own commands', async () => {
   const second = commits.submit(2, 1);
   batches[0]?.end.reject(new AppError(50302));
   await assert.rejects(first, code(50302));
-  batches[1]?.end.resolve(done([2]));
+  batches[1]?.end.resolve([2]);
   assert.equal(await second, 2);
 });
 
@@ -106,10 +105,10 @@ test('a command that waited long is dropped if its client has left', async () =>
   time.now += writes.desertedMs + 1;
   // A client that half-closed recently may still be there.
   const young = commits.submit(4, 1, 'bounded', left);
-  batches[0]?.end.resolve(done([1]));
+  batches[0]?.end.resolve([1]);
   await refused;
   assert.deepEqual(batches[1]?.commands, [3, 4]);
-  batches[1]?.end.resolve(done([3, 4]));
+  batches[1]?.end.resolve([3, 4]);
   assert.deepEqual(await Promise.all([waited, young]), [3, 4]);
 });
 
@@ -121,12 +120,12 @@ test('dropped commands make room for others', async () => {
   const refused = assert.rejects(deserted, code(50300));
   await assert.rejects(commits.submit(3, 1), code(50300));
   time.now += writes.desertedMs + 1;
-  batches[0]?.end.resolve(done([1]));
+  batches[0]?.end.resolve([1]);
   await refused;
   const next = commits.submit(4, 1);
   await turn();
   assert.deepEqual(batches[1]?.commands, [4]);
-  batches[1]?.end.resolve(done([4]));
+  batches[1]?.end.resolve([4]);
   assert.equal(await next, 4);
 });
 
@@ -141,14 +140,14 @@ test('a queue longer than a batch counts only what is left in it', async () => {
     for (let n = 0; n <= writes.batchCommands; n++) commits.submit(n, half / writes.batchCommands / 2);
     time.now += writes.queueAgeMs / 2;
     const batch = batches[round];
-    batch?.end.resolve(done(batch.commands));
+    batch?.end.resolve(batch.commands);
     await turn();
   }
   const last = commits.submit(7, 1);
   assert.equal(batches[4]?.commands.length, writes.batchCommands);
-  batches[4]?.end.resolve(done(batches[4].commands));
+  batches[4]?.end.resolve(batches[4].commands);
   await turn();
-  batches[5]?.end.resolve(done(batches[5].commands));
+  batches[5]?.end.resolve(batches[5].commands);
   assert.equal(await last, 7);
 });
 
@@ -160,7 +159,7 @@ test('incompatible commands are committed separately, in order', async () => {
   for (let n = 0; n < 3; n++) {
     await turn();
     const batch = batches[n];
-    batch?.end.resolve(done(batch.commands));
+    batch?.end.resolve(batch.commands);
   }
   assert.deepEqual(await Promise.all(all), [1, 3, 2, 4, 6, 5]);
   assert.deepEqual(
@@ -178,10 +177,10 @@ test('a command that waits too long after a batch is answered 50302, and not car
   time.now += 21;
   const young = commits.submit(3, 1);
   await assert.rejects(late, code(50302));
-  batches[0]?.end.resolve(done([1]));
+  batches[0]?.end.resolve([1]);
   assert.equal(await first, 1);
   assert.deepEqual(batches[1]?.commands, [3]);
-  batches[1]?.end.resolve(done([3]));
+  batches[1]?.end.resolve([3]);
   assert.equal(await young, 3);
 });
 
@@ -209,7 +208,7 @@ test('commands that started but do not end in time are answered 50301, each at i
   await assert.rejects(old, code(50301));
   // Another attempt of the same transaction.
   assert.equal(batches[0]?.mayBegin(), true);
-  batches[0]?.end.resolve(done([1, 2]));
+  batches[0]?.end.resolve([1, 2]);
   assert.equal(await young, 2);
 });
 
@@ -219,7 +218,7 @@ test('closing commits what is queued and refuses later commands with 50303', asy
   const closed = commits.close();
   await assert.rejects(commits.submit(2, 1), code(50303));
   await turn();
-  batches[0]?.end.resolve(done([1]));
+  batches[0]?.end.resolve([1]);
   await closed;
   assert.equal(await queued, 1);
 });
@@ -228,7 +227,7 @@ test('metrics get each batch: its size, waiting time, duration and failures', as
   const told: EndedBatch[] = [];
   const time = { now: 1000 };
   const commits = groupCommit<number>(
-    async (commands) => ({ outcomes: commands, failures: [{ index: 1, error: new AppError(40900) }] }),
+    async ([first]) => [first, new AppError(40900)],
     { now: () => time.now },
     { batchEnded: (batch) => void told.push(batch) },
   );

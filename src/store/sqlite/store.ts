@@ -254,12 +254,12 @@ async function commit(commands: Command[], { writer, snapshot, hints, watch }: C
   // After a commit whose outcome is unknown nothing is written until a restart has settled it.
   watch.refuseWrites();
   try {
-    const executed = await writer.execute(commands);
+    const { outcomes, announced } = await writer.execute(commands);
     watch.written();
-    const { work, owners } = executed.announced;
+    const { work, owners } = announced;
     if (work.length > 0) for (const listener of hints.work) listener();
     if (owners.length > 0) for (const listener of hints.events) listener(owners);
-    return executed;
+    return outcomes;
   } catch (error) {
     watch.writeFailed(error);
     throw error;

@@ -68,8 +68,8 @@ describe('writes of several replicas at once', () => {
   }
 
   /** Runs commands as one batch, like another replica. */
-  async function write(...commands: Command[]): Promise<unknown[]> {
-    return (await createWriter(await openWay(), async () => {})(commands, () => true)).outcomes;
+  async function write(...commands: Command[]): Promise<readonly unknown[]> {
+    return createWriter(await openWay(), async () => {})(commands, () => true);
   }
 
   async function openWay(): Promise<Database> {

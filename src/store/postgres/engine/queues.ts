@@ -1,3 +1,4 @@
+import { AppError } from '../../../errors.ts';
 import type { Caller } from '../../../idempotency/port.ts';
 import { database as limits } from '../../../limits.ts';
 import type { EndedBatch, Measures, QueueReading } from '../../../observability/port.ts';
@@ -29,10 +30,10 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures) {
     },
     /** Runs a slice of long work outside the queues, which must not wait for it. */
     async slice<T>(work: Work<T>) {
-      const { outcomes, failures } = await write([alone(work, undefined)], () => true);
-      if (failures[0]) throw failures[0].error;
+      const [outcome] = await write([alone(work, undefined)], () => true);
+      if (outcome instanceof AppError) throw outcome;
       // As in `run`.
-      return outcomes[0] as T;
+      return outcome as T;
     },
     isFull: requests.isFull,
     reading: (): QueueReading => ({ queue: 'writes', ...requests.waiting() }),

@@ -1,6 +1,5 @@
 import { AppError } from '../../../errors.ts';
 import type { Caller } from '../../../idempotency/port.ts';
-import type { BatchResult } from '../../batch.ts';
 import { fault, KEY_USED } from '../../write-outcomes.ts';
 import { forCaller } from '../plants/idempotency.ts';
 import { type Announced, nothingAnnounced } from '../replicas/hints.ts';
@@ -54,7 +53,7 @@ export function goTogether(before: Command, next: Command): boolean {
 }
 
 /** @param mayBegin called once a connection is available, before anything is sent */
-export type Write = (commands: readonly Command[], mayBegin: () => boolean) => Promise<BatchResult>;
+export type Write = (commands: readonly Command[], mayBegin: () => boolean) => Promise<readonly unknown[]>;
 
 /**
  * Commands that go together are one transaction in one round trip. If one fails, they run one by one, so it fails
@@ -62,11 +61,7 @@ export type Write = (commands: readonly Command[], mayBegin: () => boolean) => P
  * @param publish called with what each transaction announced, after its commit; never rejects
  */
 export function createWriter(database: Database, publish: (announced: Announced) => Promise<void>): Write {
-  return async (commands, mayBegin) => {
-    const outcomes = await carryOut(commands, mayBegin);
-    const failures = outcomes.flatMap((error, index) => (error instanceof AppError ? { index, error } : []));
-    return { outcomes: [...outcomes], failures };
-  };
+  return carryOut;
 
   async function carryOut(
     commands: readonly Command[],

@@ -45,7 +45,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
   const commits = groupCommit<Command>(
     async (commands) => {
       try {
-        return await writer.execute(commands);
+        return (await writer.execute(commands)).outcomes;
       } finally {
         snapshot.end();
       }

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../../errors.ts';
 import type { Once } from '../../../idempotency/port.ts';
-import type { BatchResult } from '../../batch.ts';
 import { fault, outcomeUnknown, USER_GONE, unavailable } from '../../write-outcomes.ts';
 import { shareWrites } from '../access/shares.ts';
 import { tokenWrites } from '../access/tokens.ts';
@@ -31,7 +30,8 @@ export type Command = readonly [
   ...args: unknown[],
 ];
 
-export type Executed = BatchResult & { announced: Announced };
+/** `outcomes`: as for `groupCommit`. */
+export type Executed = { outcomes: unknown[]; announced: Announced };
 
 export type WriterRules = {
   /** The delay from an event to the first attempt of its deliveries. */
@@ -119,7 +119,7 @@ export function createWriter(
     // The commit went into files that nobody can find: fail before reporting success.
     const lost = files?.lossAfterCommit(db, logPages);
     if (lost) throw outcomeUnknown(FILES_LOST, lost);
-    return { outcomes, failures: [], announced: outbox.takeAnnounced() };
+    return { outcomes, announced: outbox.takeAnnounced() };
   }
 
   function commitAndCount(): number {
@@ -170,15 +170,14 @@ export function createWriter(
   }
 
   function oneByOne(commands: Command[]): Executed {
-    const all: Executed = { outcomes: [], failures: [], announced: nothing() };
-    commands.forEach((command, index) => {
-      const { outcomes, failures, announced } = alone(command);
-      all.outcomes.push(outcomes[0]);
-      all.failures.push(...failures.map(({ error }) => ({ index, error })));
+    const all: Executed = { outcomes: [], announced: nothing() };
+    for (const command of commands) {
+      const { outcomes, announced } = alone(command);
+      all.outcomes.push(...outcomes);
       all.announced.work.push(...announced.work);
       all.announced.owners.push(...announced.owners);
       all.announced.changed.push(...announced.changed);
-    });
+    }
     return all;
   }
 
@@ -199,7 +198,7 @@ const LOG_CUT = new Error('The write-ahead log is shorter than it was after the 
 const FILES_LOST = 'The files of the store were moved or changed while it committed';
 
 function failedWith(error: AppError): Executed {
-  return { outcomes: [undefined], failures: [{ index: 0, error }], announced: nothing() };
+  return { outcomes: [error], announced: nothing() };
 }
 
 function nothing(): Announced {
