@@ -18,6 +18,11 @@ import type { CursorKeys } from './store.ts';
 /** Converts rows of both stores, which name their columns alike. The embedded store keeps booleans as numbers. */
 type Row = Readonly<Record<string, unknown>>;
 
+/** Converts a row, if there is one. */
+export function ifFound<T>(row: Row | undefined, convert: (row: Row) => T): T | undefined {
+  return row && convert(row);
+}
+
 /** The event types that this version knows, as SQL: queries for `toEvent` leave those of newer replicas to them. */
 export const KNOWN_TYPES = asSql(eventTypes);
 

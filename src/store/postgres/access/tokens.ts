@@ -8,7 +8,7 @@ import type {
   TokenRotationOutcome,
   TokenUse,
 } from '../../../access/port.ts';
-import { toToken } from '../../rows.ts';
+import { ifFound, toToken } from '../../rows.ts';
 import { type Database, pathId, type Query, statement } from '../engine/database.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
@@ -202,9 +202,7 @@ export function tokenReads({ read }: Pick<Database, 'read'>) {
   return {
     tokens: async (user?: number): Promise<StoredToken[]> =>
       (await (user === undefined ? read(ALL) : read(OF_USER, [user]))).map(toToken),
-    async findToken(hash: string): Promise<StoredToken | undefined> {
-      const [row] = await read(FIND, [hash]);
-      return row && toToken(row);
-    },
+    findToken: async (hash: string): Promise<StoredToken | undefined> =>
+      ifFound((await read(FIND, [hash]))[0], toToken),
   };
 }

@@ -1,5 +1,5 @@
 import type { Belongings, User } from '../../../access/port.ts';
-import { toBelongings, toUser } from '../../rows.ts';
+import { ifFound, toBelongings, toUser } from '../../rows.ts';
 import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/webhooks.ts';
 import { type Database, type Query, type Row, statement } from '../engine/database.ts';
 import type { Work } from '../engine/writer.ts';
@@ -43,9 +43,9 @@ export function ensureUser(user: { name: string; at: number }): Work<User> {
 export async function ensure(query: Query, { name, at }: { name: string; at: number }): Promise<User> {
   const find = async () => firstUser(await query(FIND, [name]));
   // Someone else may create the user between the first two.
-  const found = (await find()) ?? firstUser(await query(INSERT, [name, at])) ?? (await find());
-  if (!found) throw new Error('the user does not exist and could not be created');
-  return found;
+  const user = (await find()) ?? firstUser(await query(INSERT, [name, at])) ?? (await find());
+  if (!user) throw new Error('the user does not exist and could not be created');
+  return user;
 }
 
 export function setUserDisabled(name: string, isDisabled: boolean, at: number): Work<boolean> {
@@ -92,13 +92,11 @@ export function userReads({ read }: Pick<Database, 'read'>) {
   return {
     users: async (): Promise<User[]> => (await read(ALL)).map(toUser),
     user: async (name: string): Promise<User | undefined> => firstUser(await read(FIND, [name])),
-    async belongings(name: string): Promise<Belongings | undefined> {
-      const [row] = await read(BELONGINGS, [name]);
-      return row && toBelongings(row);
-    },
+    belongings: async (name: string): Promise<Belongings | undefined> =>
+      ifFound((await read(BELONGINGS, [name]))[0], toBelongings),
   };
 }
 
 function firstUser([row]: readonly Row[]): User | undefined {
-  return row && toUser(row);
+  return ifFound(row, toUser);
 }

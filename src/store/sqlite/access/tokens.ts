@@ -9,7 +9,7 @@ import type {
   TokenRotationOutcome,
   TokenUse,
 } from '../../../access/port.ts';
-import { toToken } from '../../rows.ts';
+import { ifFound, toToken } from '../../rows.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { INSERT_USER } from './users.ts';
@@ -128,9 +128,7 @@ export function tokenReads(db: DatabaseSync, snapshot: Snapshot) {
   return {
     tokens: async (user?: number): Promise<StoredToken[]> =>
       snapshot.read(() => (user === undefined ? tokens.all() : ofUser.all(user)).map(toToken)),
-    async findToken(hash: string): Promise<StoredToken | undefined> {
-      const row = snapshot.read(() => token.get(hash));
-      return row && toToken(row);
-    },
+    findToken: async (hash: string): Promise<StoredToken | undefined> =>
+      snapshot.read(() => ifFound(token.get(hash), toToken)),
   };
 }

@@ -2,14 +2,17 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Belongings, User } from '../../../access/port.ts';
 import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange } from '../../../webhooks/port.ts';
-import { toBelongings, toUser } from '../../rows.ts';
+import { ifFound, toBelongings, toUser } from '../../rows.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 const COLUMNS = 'id, name, created_at, disabled_at';
 
-const FIND_USER = `SELECT ${COLUMNS} FROM users WHERE name = ?`;
+function userNamed(db: DatabaseSync): (name: string) => User | undefined {
+  const find = db.prepare(`SELECT ${COLUMNS} FROM users WHERE name = ?`);
+  return (name) => ifFound(find.get(name), toUser);
+}
 
 /** Creates a user with an id that no user ever had. */
 export const INSERT_USER = `INSERT INTO users (id, name, created_at)
@@ -28,28 +31,22 @@ type UserWriteParts = {
 
 export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   const insert = db.prepare(`${INSERT_USER} RETURNING ${COLUMNS}`);
-  const find = db.prepare(FIND_USER);
+  const findUser = userNamed(db);
   const setDisabled = db.prepare('UPDATE users SET disabled_at = ? WHERE id = ?');
   const setDeleted = db.prepare('UPDATE users SET deleted_at = ?, name = NULL WHERE id = ?');
   const dropTokens = db.prepare('DELETE FROM tokens WHERE user = ?');
   const webhooks = webhooksOfUsers(db, parts);
 
   function createUser({ name, at }: { name: string; at: number }): User | undefined {
-    const row = insert.get(name, at);
-    return row && toUser(row);
-  }
-
-  function findUser(name: string): User | undefined {
-    const row = find.get(name);
-    return row && toUser(row);
+    return ifFound(insert.get(name, at), toUser);
   }
 
   return {
     createUser,
     ensureUser(user: { name: string; at: number }): User {
-      const found = findUser(user.name) ?? createUser(user);
-      if (!found) throw new Error('the user does not exist and could not be created');
-      return found;
+      const known = findUser(user.name) ?? createUser(user);
+      if (!known) throw new Error('the user does not exist and could not be created');
+      return known;
     },
     setUserDisabled(name: string, isDisabled: boolean, at: number): boolean {
       const user = findUser(name);
@@ -117,7 +114,7 @@ export function activeUsers(db: DatabaseSync) {
 
 export function userReads(db: DatabaseSync, snapshot: Snapshot) {
   const all = db.prepare(`SELECT ${COLUMNS} FROM users WHERE deleted_at IS NULL ORDER BY name`);
-  const named = db.prepare(FIND_USER);
+  const named = userNamed(db);
   const counts = prepare(db)`SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
       (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
       (SELECT count(*) FROM tokens WHERE user = u.id) AS tokens,
@@ -125,14 +122,9 @@ export function userReads(db: DatabaseSync, snapshot: Snapshot) {
     FROM users u
     WHERE u.name = ?`;
   return {
-    async user(name: string): Promise<User | undefined> {
-      const row = snapshot.read(() => named.get(name));
-      return row && toUser(row);
-    },
+    user: async (name: string): Promise<User | undefined> => snapshot.read(() => named(name)),
     users: async (): Promise<User[]> => snapshot.read(() => all.all().map(toUser)),
-    async belongings(name: string): Promise<Belongings | undefined> {
-      const row = snapshot.read(() => counts.get(name));
-      return row && toBelongings(row);
-    },
+    belongings: async (name: string): Promise<Belongings | undefined> =>
+      snapshot.read(() => ifFound(counts.get(name), toBelongings)),
   };
 }

@@ -10,7 +10,8 @@ import {
 /** Applies missing migrations in one transaction. Refuses a newer store, and one whose applied migrations differ. */
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
   const known = readMigrations('sqlite');
-  if (isCurrent(db, known)) return;
+  // Without the write lock, so that opening a current store waits for nobody.
+  if (schemaOf(db, known)?.applied === known.length) return;
   refuseOtherProgram(db);
   before();
   try {
@@ -44,16 +45,10 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
 
 function refuseOtherProgram(db: DatabaseSync): void {
   const [any] = db.prepare('SELECT name FROM sqlite_schema').all();
-  const own = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
-  if (any === undefined || own !== undefined) return;
+  if (any === undefined || hasTable(db, 'migrations')) return;
   throw new Error(
     `${db.location()} is a database of another program: it has ${any.name}, but no plant store.`,
   );
-}
-
-/** Without the write lock, so that opening a current store waits for nobody. */
-function isCurrent(db: DatabaseSync, known: Migration[]): boolean {
-  return schemaOf(db, known)?.applied === known.length;
 }
 
 /** The number of migrations applied to a store, and of those that exist. */
@@ -64,11 +59,15 @@ export type Schema = { applied: number; known: number };
  * @throws Error as `migrate` does for a newer store or changed migrations
  */
 export function schemaOf(db: DatabaseSync, known = readMigrations('sqlite')): Schema | undefined {
-  const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
-  if (!table) return undefined;
+  if (!hasTable(db, 'migrations')) return undefined;
   const applied = appliedMigrations(db);
   refuseForeign(applied, known);
   return { applied: applied.length, known: known.length };
+}
+
+export function hasTable(db: DatabaseSync, name: string): boolean {
+  const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?`);
+  return table.get(name) !== undefined;
 }
 
 function appliedMigrations(db: DatabaseSync): AppliedMigration[] {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { firstId } from '../../../runtime.ts';
-import { type Schema, schemaOf } from '../engine/migrate.ts';
+import { hasTable, type Schema, schemaOf } from '../engine/migrate.ts';
 
 /** What a store contains, to help decide what to do with it. */
 export type Contents = {
@@ -15,8 +15,8 @@ export type Contents = {
  */
 export function storeSchema(db: DatabaseSync): Schema {
   const schema = schemaOf(db);
-  const meta = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'meta'`).get();
-  if (schema === undefined || meta === undefined) throw new Error('It is a database, but not a plant store.');
+  if (schema === undefined || !hasTable(db, 'meta'))
+    throw new Error('It is a database, but not a plant store.');
   return schema;
 }
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
-import { toKeptRecord } from '../../rows.ts';
+import { ifFound, toKeptRecord } from '../../rows.ts';
 import { hadEffect, KEY_USED } from '../../write-outcomes.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
@@ -47,9 +47,10 @@ export function idempotencyReads(db: DatabaseSync, snapshot: Snapshot) {
     FROM idempotency
     WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`;
   return {
-    async keptAnswer({ user, method, path, key }: RequestKey, now: number): Promise<KeptRecord | undefined> {
-      const row = snapshot.read(() => find.get(user, method, path, key, now));
-      return row && toKeptRecord(row);
-    },
+    keptAnswer: async (
+      { user, method, path, key }: RequestKey,
+      now: number,
+    ): Promise<KeptRecord | undefined> =>
+      snapshot.read(() => ifFound(find.get(user, method, path, key, now), toKeptRecord)),
   };
 }
