@@ -8,7 +8,6 @@ export type PageQuery = { limit: number; cursor: string | undefined; signal: Abo
 
 /**
  * Reads a list page by page, so that a long one needs no more memory.
- *
  * @param limit items in all; Infinity for all
  * @param signal ends the list early
  */

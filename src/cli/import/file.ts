@@ -42,7 +42,6 @@ export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
 
 /**
  * Reads a file to its end, or until it is stopped, so that nothing in it surprises a running import. Throws a `Failure` when the content does not match the format.
- *
  * @param onRows called with all rows, some at a time
  */
 export async function inspect(
@@ -79,7 +78,6 @@ async function* hashed(bytes: Bytes, hash: Hash): Bytes {
 /**
  * Yields the rows of a file, some at a time, until the file ends or reading is aborted. Throws a `Failure` for
  * unreadable content.
- *
  * @param file `-` is standard input
  */
 export async function* rowsOf(bytes: Bytes, file: string, format: PlantFormat): AsyncGenerator<ImportRow[]> {

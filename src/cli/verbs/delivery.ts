@@ -145,7 +145,6 @@ export function renderDelivery(delivery: DeliveryWithHistory): Line[] {
 
 /**
  * Why a delivery is not sent soon, and how to send it; undefined when it is.
- *
  * @param now in milliseconds; the service's clock may differ from the one here
  */
 export function whyLater(
@@ -173,7 +172,6 @@ function firstLineOf(text: string): string {
 
 /**
  * Waits for the first attempt of a delivery. Throws a `Failure` when none comes in time, or at once when none can.
- *
  * @param sent the delivery as the service created it
  */
 export async function firstAttempt(
