@@ -289,7 +289,7 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'store/postgres/replicas/news.ts createNews':
     'who listens, here and in other replicas, and what they were not told yet',
   'store/sqlite/deliveries/lane-client.ts openEmbeddedLanes': 'one connection, and the port for its writes',
-  'store/sqlite/engine/store-files.ts watchFiles': 'the descriptors and sizes of the files of one store',
+  'store/sqlite/engine/store-files.ts storeFiles': 'the descriptors and sizes of the files of one store',
   'store/sqlite/engine/watch.ts watchStore':
     'what is wrong with one store, of three kinds that affect each other',
   'store/sqlite/engine/writer-thread.ts serve': 'the connection and the ports of one thread',

@@ -5,7 +5,8 @@ import Fastify, {
   type RouteShorthandOptionsWithHandler,
 } from 'fastify';
 import pg from 'pg';
-import { pageSql, SEPARATOR } from '../../src/store/postgres/plants/page-reads.ts';
+import { SEPARATOR } from '../../src/store/plant-orders.ts';
+import { pageSql } from '../../src/store/postgres/plants/page-reads.ts';
 import { serve } from './serve.ts';
 
 /**

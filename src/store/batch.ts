@@ -7,24 +7,6 @@ import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracing/port.ts';
 import { outcomeUnknown, unavailable } from './write-outcomes.ts';
 
-/**
- * Group commit: commands that arrive during a commit become one transaction, the next. The queue is limited by count,
- * bytes and age; when it is full, `submit` fails with 50300.
- */
-export type GroupCommit<Command> = {
-  /**
-   * Resolves with the command's own outcome once its transaction is on disk. Dropped if the caller leaves while it
-   * waits.
-   */
-  submit(command: Command, bytes: number, bound?: QueueBound, caller?: Waiter): Promise<unknown>;
-  /** Whether `submit` would refuse a command now: checking that before the request is read costs far less. */
-  isFull(): boolean;
-  /** The number of commands waiting for a commit, and the age of the first; 0 when none waits. */
-  waiting(): { commands: number; ageMs: number };
-  /** Commits the queued commands; later ones are refused with 50303. */
-  close(): Promise<void>;
-};
-
 /** The size counted for a command without texts of variable length. */
 export const COMMAND_BYTES = 512;
 
@@ -69,12 +51,16 @@ export type BatchRules<Command> = {
   batchEnded?: ((batch: EndedBatch) => void) | undefined;
 };
 
-/** @param clock monotonic: with a clock that goes back, ages would be too low */
+/**
+ * Group commit: commands that arrive during a commit become one transaction, the next. The queue is limited by count,
+ * bytes and age; when it is full, `submit` fails with 50300.
+ * @param clock monotonic: with a clock that goes back, ages would be too low
+ */
 export function groupCommit<Command>(
   commit: Commit<Command>,
   clock: Clock,
   { gathering, patience, goTogether = () => true, batchEnded }: BatchRules<Command> = {},
-): GroupCommit<Command> {
+) {
   let queue: Waiting<Command>[] = [];
   let queuedBytes = 0;
   let underWay: Promise<void> | undefined;
@@ -190,7 +176,16 @@ export function groupCommit<Command>(
   }
 
   return {
-    submit(command, bytes, bound = 'bounded', caller) {
+    /**
+     * Resolves with the command's own outcome once its transaction is on disk. Dropped if the caller leaves while it
+     * waits.
+     */
+    submit(
+      command: Command,
+      bytes: number,
+      bound: QueueBound = 'bounded',
+      caller?: Waiter,
+    ): Promise<unknown> {
       if (closed) return Promise.reject(retryLater(50303, 'The service is shutting down; nothing was done.'));
       const at = clock.now();
       if (bound === 'bounded' && isFullAt(at)) {
@@ -205,8 +200,11 @@ export function groupCommit<Command>(
         queue.push({ command, bytes, at, caller, span, resolve, reject }),
       );
     },
+    /** Whether `submit` would refuse a command now: checking that before the request is read costs far less. */
     isFull: () => isFullAt(clock.now()),
+    /** The number of commands waiting for a commit, and the age of the first; 0 when none waits. */
     waiting: () => ({ commands: queue.length, ageMs: ageOfFirst(queue, clock.now()) }),
+    /** Commits the queued commands; later ones are refused with 50303. */
     async close() {
       closed = true;
       while (underWay || queue.length > 0) {

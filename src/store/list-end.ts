@@ -1,7 +1,7 @@
 import { list as limits } from '../limits.ts';
 import { MIN_ID } from '../plants/plant.ts';
-import type { EndQuery, Ends, LastPageQuery, ListEnd, Position } from '../plants/port.ts';
-import { kindOf, type OrderKind, REVERSED } from './plant-orders.ts';
+import type { EndQuery, Ends, ListEnd, PlantStore, Position } from '../plants/port.ts';
+import { kindOf, type OrderKind } from './plant-orders.ts';
 import { type Bounds, positionAfter, type Stretch } from './visible-owners.ts';
 
 type Maybe<T> = T | Promise<T>;
@@ -11,7 +11,7 @@ export type EndReads = {
   stretches(viewer: number, bounds: Bounds): Maybe<readonly Stretch[]>;
   /** The highest id of each stretch that has any. */
   highestOfEach(stretches: readonly Stretch[]): Maybe<readonly Position[]>;
-  last(stretches: readonly Stretch[], kind: OrderKind): Maybe<Position | undefined>;
+  /** The first position in any of them. */
   first(stretches: readonly Stretch[], kind: OrderKind): Maybe<Position | undefined>;
   /** Counts from the start of a stretch, at most `most` plants; undefined if it is empty. */
   count(
@@ -23,8 +23,15 @@ export type EndReads = {
   pause(): Promise<void>;
 };
 
-/** Finds where lists end (`PlantStore.end`). */
-export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> {
+const REVERSED = {
+  id: 'descending',
+  descending: 'id',
+  name: 'nameDescending',
+  nameDescending: 'name',
+} as const;
+
+/** Finds where lists end, and where their last pages begin (`PlantStore`). */
+export function listEnds(reads: EndReads): Pick<PlantStore, 'end' | 'lastPage'> {
   async function following(
     { viewer, order = 'id' }: EndQuery,
     last: Position,
@@ -41,11 +48,12 @@ export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> 
     return new Map((await reads.highestOfEach(whole)).map(({ owner, id }) => [owner, id]));
   }
 
-  return async (query) => {
+  async function end(query: EndQuery): Promise<ListEnd> {
     const { viewer, order, from, count } = query;
     if (count === undefined) {
       const stretches = await reads.stretches(viewer, { order, from });
-      return { last: await reads.last(stretches, kindOf(order)), next: undefined, ends: undefined };
+      const last = await reads.first(stretches.toReversed(), REVERSED[kindOf(order)]);
+      return { last, next: undefined, ends: undefined };
     }
     const ends = await endsOf(viewer, from);
     let last: Position | undefined;
@@ -61,14 +69,14 @@ export function listEnd(reads: EndReads): (query: EndQuery) => Promise<ListEnd> 
       await reads.pause();
     }
     return { last, next, ends };
-  };
-}
+  }
 
-/** Finds where the last page of a list begins (`PlantStore.lastPage`). */
-export function lastPage(reads: EndReads): (query: LastPageQuery) => Promise<Position | undefined> {
-  return async ({ viewer, order, count }) => {
-    const stretches = await reads.stretches(viewer, { order, from: undefined });
-    return (await countOn(reads, stretches.toReversed(), REVERSED[kindOf(order)], count)).last;
+  return {
+    end,
+    async lastPage({ viewer, order, count }) {
+      const stretches = await reads.stretches(viewer, { order, from: undefined });
+      return (await countOn(reads, stretches.toReversed(), REVERSED[kindOf(order)], count)).last;
+    },
   };
 }
 

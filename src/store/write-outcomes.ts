@@ -1,7 +1,9 @@
+import type { TokenCreationOutcome, TokenRotationOutcome } from '../access/port.ts';
 import { disabledUser } from '../access/users.ts';
 import { AppError, type ErrorCode, retryLater } from '../errors.ts';
 import type { PlantId } from '../plants/plant.ts';
 import type { CreateOutcome } from '../plants/port.ts';
+import type { DeliveryStore, RotationOutcome } from '../webhooks/port.ts';
 
 /** How writes end, besides their results. */
 
@@ -17,6 +19,17 @@ export function refuseUndone(outcome: unknown): unknown {
     throw new AppError(40901, 'A request with this Idempotency-Key was running at the same time; retry.');
   }
   return outcome;
+}
+
+const EFFECTS: readonly unknown[] = [
+  'created' satisfies TokenCreationOutcome,
+  'rotated' satisfies TokenRotationOutcome & RotationOutcome,
+  'redelivered' satisfies Awaited<ReturnType<DeliveryStore['redeliver']>>,
+];
+
+/** Whether the outcome of a POST's write means that it took effect: only then is the answer kept with its key. */
+export function hadEffect(outcome: unknown): boolean {
+  return outcome === true || typeof outcome === 'bigint' || EFFECTS.includes(outcome);
 }
 
 /** The id of the new plant, null when the wanted one is taken, or why none was created. */

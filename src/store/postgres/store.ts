@@ -6,7 +6,7 @@ import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
-import { lastPage, listEnd } from '../list-end.ts';
+import { listEnds } from '../list-end.ts';
 import { toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { type Created, createOutcome } from '../write-outcomes.ts';
@@ -32,11 +32,10 @@ import {
   rotateSecret,
   webhookReads,
 } from './deliveries/webhooks.ts';
-import { type Database, openDatabase } from './engine/database.ts';
+import { type Database, openDatabase, statement } from './engine/database.ts';
 import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import { createQueues, type Queues } from './engine/queues.ts';
 import { storeReads } from './engine/readings.ts';
-import { statement } from './engine/statement.ts';
 import { batched, createWriter } from './engine/writer.ts';
 import { type CreateRules, creates } from './plants/creates.ts';
 import { keepAnswer, keptAnswer } from './plants/idempotency.ts';
@@ -130,7 +129,6 @@ type Parts = { database: Database; queues: Queues; visible: VisibleOwners };
 function plantStore({ database, queues, visible }: Parts, options: PostgresOptions): PlantStore {
   const { connections, maxPlantsPerUser } = options;
   const creating = creates(options);
-  const ends = endReads(database, visible);
 
   return {
     async create(plant, caller) {
@@ -145,8 +143,7 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
     // The other connections are for writes and single reads.
     page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
     hasNames: namesCheck(database, visible),
-    end: listEnd(ends),
-    lastPage: lastPage(ends),
+    ...listEnds(endReads(database, visible)),
   };
 }
 
@@ -168,10 +165,8 @@ function accessStore({
     removeShare: (share) => run(removeShare(share)),
     visibleOwners: visible.of,
     ...tokenReads(database),
-    createToken: (token, asking, caller) =>
-      run(createToken(token, asking), caller, (outcome) => outcome === 'created'),
-    rotateToken: (rotation, asking, caller) =>
-      run(rotateToken(rotation, asking), caller, (outcome) => outcome === 'rotated'),
+    createToken: (token, asking, caller) => run(createToken(token, asking), caller),
+    rotateToken: (rotation, asking, caller) => run(rotateToken(rotation, asking), caller),
     revokeToken: (id, at, user, caller) => run(revokeToken(id, at, user), caller),
     recordUses: (uses) => run(recordUses(uses)),
     setBootstrapToken: (token) => run(setBootstrapToken(token)),
@@ -199,14 +194,13 @@ function webhookStores({
       createWebhook: (webhook, most, caller) => run(createWebhook(webhook, most), caller),
       changeWebhook: (owner, id, change, caller) => run(changeWebhook(owner, id, change), caller),
       deleteWebhook: (owner, id, caller) => run(deleteWebhook(owner, id), caller),
-      rotateSecret: (owner, id, rotation, caller) =>
-        run(rotateSecret(owner, id, rotation), caller, (outcome) => outcome === 'rotated'),
+      rotateSecret: (owner, id, rotation, caller) => run(rotateSecret(owner, id, rotation), caller),
       health,
     },
     deliveries: {
       ...deliveries,
       createTest: (test, caller) => run(createTest(test), caller),
-      redeliver: (request, caller) => run(redeliver(request), caller, (outcome) => outcome === 'redelivered'),
+      redeliver: (request, caller) => run(redeliver(request), caller),
       startReplay: (request, most, caller) => run(startReplay(request, most), caller),
     },
   };

@@ -5,7 +5,7 @@ import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
 import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
-import { bytesWith, COMMAND_BYTES, type GroupCommit, groupCommit } from '../batch.ts';
+import { bytesWith, COMMAND_BYTES, groupCommit } from '../batch.ts';
 import type { Store } from '../store.ts';
 import { createOutcome, refuseUndone } from '../write-outcomes.ts';
 import { readCursorKeys } from './access/cursor-keys.ts';
@@ -153,7 +153,6 @@ type DeliveryReads = ReturnType<typeof deliveryReads>;
 
 function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
   const { db, snapshot, visible, submit } = parts;
-  const plants = plantReads(db, snapshot, visible);
   return {
     async create(plant, caller) {
       const { owner, id, name, tag, event, at, trace } = plant;
@@ -162,11 +161,8 @@ function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
       return createOutcome(created, id, maxPlantsPerUser);
     },
     delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
-    page: async (query) => plants.page(query),
-    hasNames: async (viewer) => plants.hasNames(viewer),
+    ...plantReads(db, snapshot, visible),
     stamp: versionReads(db, parts),
-    end: plants.end,
-    lastPage: plants.lastPage,
   };
 }
 
@@ -221,7 +217,7 @@ function deliveryStore({ submit }: Parts, deliveries: DeliveryReads): DeliverySt
   };
 }
 
-function submitTo(commits: GroupCommit<Command>) {
+function submitTo(commits: Pick<ReturnType<typeof groupCommit<Command>>, 'submit'>) {
   const submit = <K extends WriteName>(
     caller: Caller | undefined,
     bytes: number,

@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { database as limits } from '../../../src/limits.ts';
 import { silentLog } from '../../../src/runtime.ts';
-import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
-import { statement } from '../../../src/store/postgres/engine/statement.ts';
+import { openDatabase, statement } from '../../../src/store/postgres/engine/database.ts';
 import { startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
 
 const READ = statement`SELECT 1 AS one`;

@@ -1,9 +1,8 @@
 import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
 import { toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
-import type { Database, Query, Row } from '../engine/database.ts';
+import { type Database, type Query, type Row, statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
-import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 

@@ -9,8 +9,7 @@ import type {
   TokenUse,
 } from '../../../access/port.ts';
 import { toToken } from '../../rows.ts';
-import type { Database, Query } from '../engine/database.ts';
-import { pathId, statement } from '../engine/statement.ts';
+import { type Database, pathId, type Query, statement } from '../engine/database.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { ensure } from './users.ts';

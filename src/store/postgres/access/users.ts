@@ -1,8 +1,7 @@
 import type { Belongings, User } from '../../../access/port.ts';
 import { toBelongings, toUser } from '../../rows.ts';
 import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/webhooks.ts';
-import type { Database, Query, Row } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, type Query, type Row, statement } from '../engine/database.ts';
 import type { Work } from '../engine/writer.ts';
 import { removeSharesOf } from './shares.ts';
 

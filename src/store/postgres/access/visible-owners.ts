@@ -6,14 +6,9 @@ import {
   type VisibleOwners as Visible,
   visibleCache,
 } from '../../visible-owners.ts';
-import type { Database } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, statement } from '../engine/database.ts';
 
-export type VisibleOwners = {
-  /** The viewer, then those who share with them, by name. */
-  of(viewer: number): Promise<readonly number[]>;
-  stretches(viewer: number, bounds: Bounds): Promise<readonly Stretch[]>;
-};
+export type VisibleOwners = ReturnType<typeof visibleOwners>;
 
 const SHARING = statement`SELECT u.id, u.name
   FROM shares s
@@ -23,7 +18,7 @@ const SHARING = statement`SELECT u.id, u.name
 const NAMES = statement`SELECT id, name FROM users WHERE id = ANY($1::int8[]) AND deleted_at IS NULL`;
 
 /** Looks up owners once for each viewer and access epoch, so a list without shares costs no extra statement. */
-export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => number): VisibleOwners {
+export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => number) {
   const known = visibleCache(epoch);
   const visible = (viewer: number) => known.get(viewer) ?? lookUp(viewer);
 
@@ -42,8 +37,10 @@ export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => num
   }
 
   return {
-    of: async (viewer) => (await visible(viewer)).owners.map(({ id }) => id),
-    async stretches(viewer, bounds) {
+    /** The viewer, then those who share with them, by name. */
+    of: async (viewer: number): Promise<readonly number[]> =>
+      (await visible(viewer)).owners.map(({ id }) => id),
+    async stretches(viewer: number, bounds: Bounds): Promise<readonly Stretch[]> {
       const list = await visible(viewer);
       const names = await strangers(list, bounds);
       return stretchesOf(list, bounds, (owner) => names.get(owner));

@@ -1,8 +1,7 @@
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
 import { behind } from '../../event-ids.ts';
-import type { Database, Query, Statement } from '../engine/database.ts';
+import { type Database, type Query, type Statement, statement } from '../engine/database.ts';
 import { LOCKS } from '../engine/locks.ts';
-import { statement } from '../engine/statement.ts';
 import type { Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/name-folding.ts';
 import type { Announced } from '../replicas/hints.ts';

@@ -11,8 +11,7 @@ import { END } from '../../event-ids.ts';
 import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Row } from '../engine/database.ts';
-import { pathId, statement } from '../engine/statement.ts';
+import { type Database, pathId, type Row, statement } from '../engine/database.ts';
 import type { Work } from '../engine/writer.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import {

@@ -3,8 +3,7 @@ import type { Activity, ActivityQuery, ReplayRequest, WebhookHealth } from '../.
 import { countIn } from '../../event-ids.ts';
 import { FEED_TYPES, storedState } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database } from '../engine/database.ts';
-import { pathId, statement } from '../engine/statement.ts';
+import { type Database, pathId, statement } from '../engine/database.ts';
 import {
   disabledWith,
   IS_DISABLED,

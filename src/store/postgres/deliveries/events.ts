@@ -2,8 +2,7 @@ import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING } from '../../event-ids.ts';
 import { FEED_TYPES, toEvent } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, statement } from '../engine/database.ts';
 
 /** SQL for the order of the feed. Not database functions: each call of one costs more than a plant. */
 

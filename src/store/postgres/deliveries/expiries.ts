@@ -1,7 +1,6 @@
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
 import { FEED_TYPES } from '../../rows.ts';
-import type { Query, Row } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Query, type Row, statement } from '../engine/database.ts';
 
 /** Removes expired events and their deliveries (`ChoreStore.removeExpired`). */
 export async function expirySlice(

@@ -2,8 +2,7 @@ import { lanes as leases } from '../../../limits.ts';
 import type { LaneRequest, LaneStore, Work } from '../../../webhooks/delivery/port.ts';
 import { KNOWN_TYPES, readLane } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
-import type { Database, Row } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, type Row, statement } from '../engine/database.ts';
 import { DATABASE_NOW } from '../replicas/database-clock.ts';
 import { momentOf, OF_WEBHOOK } from './delivery-states.ts';
 

@@ -2,8 +2,7 @@ import { delivery as limits } from '../../../limits.ts';
 import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { type Summary, summariesOf } from '../../outcome-summaries.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
-import type { Database } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, statement } from '../engine/database.ts';
 
 /**
  * Records attempts and what follows from them (`LaneStore.record`) in one transaction. If the answer to a commit was

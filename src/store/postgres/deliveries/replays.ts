@@ -1,8 +1,7 @@
 import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind } from '../../event-ids.ts';
 import { FEED_TYPES } from '../../rows.ts';
-import type { Query, Row, Statement } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Query, type Row, type Statement, statement } from '../engine/database.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
 

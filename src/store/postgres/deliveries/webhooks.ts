@@ -7,8 +7,7 @@ import type {
   WebhookChange,
 } from '../../../webhooks/port.ts';
 import { toWebhook } from '../../rows.ts';
-import type { Database, Query, Row } from '../engine/database.ts';
-import { pathId, statement } from '../engine/statement.ts';
+import { type Database, pathId, type Query, type Row, statement } from '../engine/database.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';

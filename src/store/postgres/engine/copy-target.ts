@@ -5,11 +5,10 @@ import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../../copy.
 import { checksumInSql, type Summary, summaryOf } from '../../copy.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import { HEEDS_COUNTERS } from '../plants/assigned-ids.ts';
-import { type Database, openDatabase, type Query, type Row, type Statement } from './database.ts';
+import { type Database, openDatabase, type Query, type Row, type Statement, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
 import { withOwnClient } from './own-client.ts';
-import { statement } from './statement.ts';
 
 export type ImportOptions = {
   url: DatabaseUrl;

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { AppError } from '../../../errors.ts';
@@ -17,8 +18,26 @@ import {
 import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
 import { BEGIN, BEGIN_WITH_SETTINGS } from './session.ts';
 
-/** A statement, and the name under which each connection prepares it once (`statement.ts`). */
+/** A statement, and the name under which each connection prepares it once. */
 export type Statement = { name: string; text: string };
+
+/** A statement from its text. `${}` inserts text; values are `$1`, `$2`, … */
+export function statement(
+  parts: TemplateStringsArray,
+  ...fragments: readonly (string | number | bigint)[]
+): Statement {
+  return statementOf(String.raw({ raw: parts }, ...fragments));
+}
+
+/** The name is derived from the text, so that no other text of any version has it. */
+export function statementOf(text: string): Statement {
+  return { name: hash('sha256', text, 'base64url').slice(0, 22), text };
+}
+
+/** PostgreSQL rejects text with a NUL, so no id contains one: such an id becomes NULL, which equals nothing. */
+export function pathId(text: string): string | null {
+  return text.includes('\0') ? null : text;
+}
 
 export type Row = Record<string, unknown>;
 
@@ -26,28 +45,14 @@ export type Bound = { statement: Statement; values: readonly unknown[] };
 
 export type Query = (statement: Statement, values?: readonly unknown[]) => Promise<Row[]>;
 
+export type Database = ReturnType<typeof openDatabase>;
+
 /**
  * Runs statements on the database server. Has deadlines of its own, since the server's do not cover COMMIT. Failures of
  * the server or the network reject with AppError 50302 when nothing was done, and 50301 when that is unknown; errors of
  * the command itself are passed on.
  */
-export type Database = {
-  /** One read-only statement, retried once if the connection breaks. */
-  read: Query;
-  /**
-   * Statements as one transaction, in one round trip. Resolves with the rows of each.
-   * @param mayBegin called once a connection is available; if it returns false, nothing is sent: AppError 50302
-   */
-  write(statements: readonly Bound[], mayBegin?: () => boolean): Promise<Row[][]>;
-  /** A transaction whose statements depend on each other. `work` runs again after a conflict. */
-  transaction<T>(work: (query: Query) => Promise<T>, mayBegin?: () => boolean): Promise<T>;
-  /** The URL of the server that accepts writes. */
-  primaryUrl(): Promise<string>;
-  /** Waits for running work. May be called twice. */
-  close(): Promise<void>;
-};
-
-export function openDatabase(options: DatabaseOptions): Database {
+export function openDatabase(options: DatabaseOptions) {
   const { use, url, close } = createPrimary(options);
   const translated = translation(options.log);
   const silence = watchSilence();
@@ -75,8 +80,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   return {
-    read: (statement, values) => run((client) => queryOn(client)(statement, values)),
-    write(statements, mayBegin) {
+    /** One read-only statement, retried once if the connection breaks. */
+    read: (statement: Statement, values?: readonly unknown[]): Promise<Row[]> =>
+      run((client) => queryOn(client)(statement, values)),
+    /**
+     * Statements as one transaction, in one round trip. Resolves with the rows of each.
+     * @param mayBegin called once a connection is available; if it returns false, nothing is sent: AppError 50302
+     */
+    write(statements: readonly Bound[], mayBegin?: () => boolean): Promise<Row[][]> {
       const queries = statements.map(toQuery);
       const work = async (client: pg.PoolClient) => {
         const all = silence.isLong() ? [...queries, COMMIT_ANYTHING] : queries;
@@ -87,9 +98,12 @@ export function openDatabase(options: DatabaseOptions): Database {
       };
       return run(work, mayBegin, true);
     },
-    transaction: (work, mayBegin) =>
+    /** A transaction whose statements depend on each other. `work` runs again after a conflict. */
+    transaction: <T>(work: (query: Query) => Promise<T>, mayBegin?: () => boolean) =>
       run((client) => interactive(client, begin, () => work(queryOn(client))), mayBegin),
+    /** The URL of the server that accepts writes. */
     primaryUrl: url,
+    /** Waits for running work. May be called twice. */
     close,
   };
 }

@@ -1,6 +1,5 @@
 import { readMigrations } from '../../migrations.ts';
-import type { Database, Row } from './database.ts';
-import { statement } from './statement.ts';
+import { type Database, type Row, statement } from './database.ts';
 
 export type DatabaseSummary = {
   version: string;

@@ -1,5 +1,4 @@
-import type { Bound } from './database.ts';
-import { statement } from './statement.ts';
+import { type Bound, statement } from './database.ts';
 
 /**
  * Arguments of `pg_advisory_xact_lock`, the first unlikely to be another program's. Per transaction, because of

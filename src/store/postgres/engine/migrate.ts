@@ -9,12 +9,11 @@ import {
   readMigrations,
   refuseChanged,
 } from '../../migrations.ts';
-import type { Database } from './database.ts';
+import { type Database, statement } from './database.ts';
 import { isTransient, LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
 import { buildIndexes } from './index-builds.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './own-client.ts';
-import { statement } from './statement.ts';
 
 const OLDEST_SERVER = 15;
 export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';

@@ -23,9 +23,9 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures) {
   return {
     submit,
     /** Runs a request's work as a transaction of its own. */
-    async run<T>(work: Work<T>, caller?: Caller, hadEffect?: (outcome: T) => boolean) {
+    async run<T>(work: Work<T>, caller?: Caller) {
       // The outcome is what the work returns; `submit` throws when nothing was done.
-      return (await submit(alone(work, caller, hadEffect), COMMAND_BYTES, caller)) as T;
+      return (await submit(alone(work, caller), COMMAND_BYTES, caller)) as T;
     },
     /** Runs a slice of long work outside the queues, which must not wait for it. */
     async slice<T>(work: Work<T>) {

@@ -1,8 +1,7 @@
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
 import { addWebhooks, noWebhooks } from '../../rows.ts';
 import { momentOf } from '../deliveries/delivery-states.ts';
-import type { Database } from './database.ts';
-import { statement } from './statement.ts';
+import { type Database, statement } from './database.ts';
 
 /** Two lookups per webhook, like a search for work (`lanes.ts`). */
 export const WEBHOOKS = statement`SELECT count(*) FILTER (WHERE w.status = 'enabled') AS enabled,

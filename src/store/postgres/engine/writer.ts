@@ -44,15 +44,8 @@ export function batched<T>(kind: Batched<T>, args: T): Command {
   return { kind: kind as unknown as Batched<unknown>, args };
 }
 
-/** @param hadEffect whether the outcome is a success; only then is the answer to a request with a key recorded */
-export function alone<T>(
-  work: Work<T>,
-  caller: Caller | undefined,
-  hadEffect: (outcome: T) => boolean = Boolean,
-): Command {
-  return {
-    work: (query, announced) => forCaller(query, caller, () => work(query, announced), hadEffect),
-  };
+export function alone(work: Work<unknown>, caller: Caller | undefined): Command {
+  return { work: (query, announced) => forCaller(query, caller, () => work(query, announced)) };
 }
 
 /** Whether a command may share the transaction of the one before it. */

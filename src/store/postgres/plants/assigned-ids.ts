@@ -1,6 +1,5 @@
 import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
-import type { Bound } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Bound, statement } from '../engine/database.ts';
 import type { Create } from './create-effects.ts';
 
 /** The ids that the store assigns: a counter for each owner, locked until the commit, so replicas assign one by one. */

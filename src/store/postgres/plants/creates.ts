@@ -1,9 +1,8 @@
 import type { AppError } from '../../../errors.ts';
 import { foldName, LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { fault, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
-import type { Statement } from '../engine/database.ts';
+import { type Statement, statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
-import { statement } from '../engine/statement.ts';
 import type { Batched } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { ASSIGNED, HEEDS_COUNTERS, stepOver } from './assigned-ids.ts';

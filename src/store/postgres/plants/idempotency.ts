@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Caller, KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
 import { toKeptRecord } from '../../rows.ts';
-import { KEY_USED, USER_GONE } from '../../write-outcomes.ts';
-import type { Bound, Database, Query } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { hadEffect, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
+import { type Bound, type Database, type Query, statement } from '../engine/database.ts';
 
 /** What a key belongs to, as stored in the table. */
 export function requestOf({ method, path, key }: RequestKey): string {
@@ -35,7 +34,6 @@ export async function forCaller<T>(
   query: Query,
   caller: Caller | undefined,
   work: () => Promise<T>,
-  hadEffect: (outcome: T) => boolean,
 ): Promise<T | typeof USER_GONE | typeof KEY_USED> {
   if (!caller) return work();
   const { user, once } = caller;

@@ -1,6 +1,5 @@
 import { foldName } from '../../../plants/plant.ts';
-import type { Query } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Query, statement } from '../engine/database.ts';
 
 /** Ordered like the partial index: with statistics from when most were NULL, the server might scan the table. */
 export const FIRST_UNFOLDED = 'SELECT owner FROM plants WHERE folded IS NULL ORDER BY owner, id LIMIT 1';

@@ -1,12 +1,8 @@
 import { database as limits } from '../../../limits.ts';
-import type { PlantField, Position } from '../../../plants/port.ts';
-import { inStretch, ORDER_BY, type OrderKind, PLACE_NAME } from '../../plant-orders.ts';
+import type { PlantField } from '../../../plants/port.ts';
+import { type OrderKind, type PagePart, plantsOf, positionOf, SEPARATOR } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
-import type { Database, Row, Statement } from '../engine/database.ts';
-import { statementOf } from '../engine/statement.ts';
-
-/** Plants of one owner, as JSON objects separated by `SEPARATOR`. */
-type PagePart = { json: string; count: number; last: Position };
+import { type Database, type Row, type Statement, statementOf } from '../engine/database.ts';
 
 /** Reads the first plants of a stretch; undefined if it is empty. */
 export type ReadPart = (
@@ -15,9 +11,6 @@ export type ReadPart = (
   kind: OrderKind,
   fields: readonly PlantField[],
 ) => Promise<PagePart | undefined>;
-
-/** White space to JSON. Within a plant JSON escapes line breaks, so the last separator precedes the last plant. */
-export const SEPARATOR = ',\n';
 
 type Asked = {
   stretch: Stretch;
@@ -58,7 +51,7 @@ function queued(read: Database['read'], statement: Statement, atOnce: number): R
   async function send(asked: Asked[]): Promise<void> {
     underWay++;
     try {
-      const input = asked.map(({ stretch, limit }, n) => ({ ...inputOf(stretch, n), count: limit }));
+      const input = asked.map(({ stretch, limit }, n) => inputOf(stretch, n, limit));
       const rows = await read(statement, [JSON.stringify(input)]);
       const parts = new Map(rows.map((row) => [Number(row.n), partOf(row, asked)]));
       asked.forEach(({ resolve }, n) => {
@@ -84,15 +77,9 @@ function partOf(row: Row, asked: readonly Asked[]): PagePart | undefined {
   return { json: String(row.json), count: Number(row.count), last: positionOf(owner, row) };
 }
 
-/** From a row with the id as text and, in a list by name, the folded name. */
-export function positionOf(owner: number, { id, name }: Row): Position {
-  const position = { owner, id: BigInt(String(id)) };
-  return typeof name === 'string' ? { ...position, name } : position;
-}
-
 /** A stretch as an element of the array that `STRETCHES` reads. */
-export function inputOf({ owner, first, last, names }: Stretch, n: number) {
-  const input = { n, owner, first: `${first}`, last: `${last}` };
+export function inputOf({ owner, first, last, names }: Stretch, n: number, count: number) {
+  const input = { n, count, owner, first: `${first}`, last: `${last}` };
   if (!names) return input;
   return { ...input, first_name: names.first, last_name: names.last, most: `${names.most}` };
 }
@@ -102,16 +89,26 @@ export const STRETCHES = `json_to_recordset($1) AS q(
       n int, owner int8, first int8, last int8, first_name text, last_name text, most int8, count int8
     )`;
 
-/** SQL condition: the plants of the stretch `q`. */
-export const IN_STRETCH = (kind: OrderKind) =>
-  `owner = q.owner AND ${inStretch(kind, { first: 'q.first', last: 'q.last', firstName: 'q.first_name', lastName: 'q.last_name', most: 'q.most' })}`;
+const STRETCH = {
+  owner: 'q.owner',
+  first: 'q.first',
+  last: 'q.last',
+  firstName: 'q.first_name',
+  lastName: 'q.last_name',
+  most: 'q.most',
+} as const;
+
+/** SQL: the first `q.count` plants of the stretch `q`. */
+export function plantsIn(kind: OrderKind, columns: string): string {
+  return plantsOf(kind, { columns, table: 'plants', stretch: STRETCH, limit: 'q.count' });
+}
 
 /** The position of the last row. */
 export const LAST = {
-  id: 'max(id)::text AS id, NULL AS name',
-  descending: 'min(id)::text AS id, NULL AS name',
-  name: '(array_agg(id))[count(*)]::text AS id, max(folded) AS name',
-  nameDescending: '(array_agg(id))[count(*)]::text AS id, min(folded) AS name',
+  id: 'max(id)::text AS id, NULL AS folded',
+  descending: 'min(id)::text AS id, NULL AS folded',
+  name: '(array_agg(id))[count(*)]::text AS id, max(folded) AS folded',
+  nameDescending: '(array_agg(id))[count(*)]::text AS id, min(folded) AS folded',
 } as const;
 
 /**
@@ -126,16 +123,12 @@ export function pageSql(kind: OrderKind, fields: readonly PlantField[]): string 
   const object = fields.includes('tag')
     ? `CASE WHEN tag IS NULL THEN '{' || ${members(withoutTag) || `''`} || '}' ELSE ${whole} END`
     : whole;
-  return `SELECT q.n, p.json, p.count, p.id, p.name
+  return `SELECT q.n, p.json, p.count, p.id, p.folded
     FROM ${STRETCHES}
     CROSS JOIN LATERAL (
       SELECT string_agg(${object}, '${SEPARATOR}') AS json, count(*) AS count, ${LAST[kind]}
       FROM (
-        SELECT owner, id, name, ${PLACE_NAME[kind]} AS folded, tag
-        FROM plants
-        WHERE ${IN_STRETCH(kind)}
-        ORDER BY ${ORDER_BY[kind]}
-        LIMIT q.count
+        ${plantsIn(kind, 'owner, id, name, tag')}
       ) rows
     ) p`;
 }

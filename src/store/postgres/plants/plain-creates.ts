@@ -1,7 +1,6 @@
 import { foldName, LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { USER_GONE } from '../../write-outcomes.ts';
-import type { Bound, Row } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Bound, type Row, statement } from '../engine/database.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
 import {

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../idempotency/port.ts';
 import type { PlantId } from '../../../plants/plant.ts';
 import { USER_GONE } from '../../write-outcomes.ts';
-import { statement } from '../engine/statement.ts';
+import { statement } from '../engine/database.ts';
 import type { Batched } from '../engine/writer.ts';
 
 type Delete = { owner: number; id: PlantId; caller: Caller | undefined };

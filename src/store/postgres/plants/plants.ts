@@ -1,31 +1,25 @@
 import type { PageQuery, PlantPage, Position } from '../../../plants/port.ts';
 import type { EndReads } from '../../list-end.ts';
-import { kindOf, ORDER_BY, type OrderKind, PLACE_NAME, REVERSED } from '../../plant-orders.ts';
+import { eachKind, kindOf, type OrderKind, type PagePart, pageOf, positionOf } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import type { Database, Statement } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
-import { IN_STRETCH, inputOf, LAST, positionOf, type ReadPart, SEPARATOR, STRETCHES } from './page-reads.ts';
+import { type Database, type Statement, statement } from '../engine/database.ts';
+import { inputOf, LAST, plantsIn, type ReadPart, STRETCHES } from './page-reads.ts';
 
 /** Reads one owner at a time: most viewers see only their own plants, and a page rarely spans three owners. */
 export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
   return async (query: PageQuery): Promise<PlantPage> => {
-    const { viewer, limit, fields } = query;
-    const parts: string[] = [];
-    let left = limit;
+    const { viewer, order, limit, fields } = query;
+    const parts: PagePart[] = [];
+    let wanted = limit + 1;
     for (const stretch of await visible.stretches(viewer, query)) {
-      // One more than requested shows whether, and where, the list continues.
-      const part = await readPart(stretch, left + 1, kindOf(query.order), fields);
+      const part = await readPart(stretch, wanted, kindOf(order), fields);
       if (!part) continue;
-      const { json, count, last } = part;
-      if (count > left) {
-        if (left > 0) parts.push(json.slice(0, json.lastIndexOf(SEPARATOR)));
-        return { json: parts.join(SEPARATOR), count: limit, next: last };
-      }
-      parts.push(json);
-      left -= count;
+      parts.push(part);
+      wanted -= part.count;
+      if (wanted === 0) break;
     }
-    return { json: parts.join(SEPARATOR), count: limit - left, next: undefined };
+    return pageOf(parts, limit);
   };
 }
 
@@ -49,14 +43,10 @@ export function namesCheck({ read }: Pick<Database, 'read'>, visible: VisibleOwn
 
 /** The first plant of each stretch, in order: rows with the number of the stretch and the position. */
 const first = (kind: OrderKind) =>
-  statement`SELECT q.n, p.id::text AS id, p.name
+  statement`SELECT q.n, p.id::text AS id, p.folded
     FROM ${STRETCHES}
     CROSS JOIN LATERAL (
-      SELECT id, ${PLACE_NAME[kind]} AS name
-      FROM plants
-      WHERE ${IN_STRETCH(kind)}
-      ORDER BY ${ORDER_BY[kind]}
-      LIMIT 1
+      ${plantsIn(kind, 'id')}
     ) p
     ORDER BY q.n`;
 
@@ -66,25 +56,16 @@ const counted = (kind: OrderKind) =>
     CROSS JOIN LATERAL (
       SELECT count(*) AS count, ${LAST[kind]}
       FROM (
-        SELECT id, ${PLACE_NAME[kind]} AS folded
-        FROM plants
-        WHERE ${IN_STRETCH(kind)}
-        ORDER BY ${ORDER_BY[kind]}
-        LIMIT q.count
+        ${plantsIn(kind, 'id')}
       ) rows
     ) p`;
 
-const statementsOf = (kind: OrderKind) => ({ first: first(kind), counted: counted(kind) });
-const STATEMENTS = {
-  id: statementsOf('id'),
-  descending: statementsOf('descending'),
-  name: statementsOf('name'),
-  nameDescending: statementsOf('nameDescending'),
-};
+const STATEMENTS = eachKind((kind) => ({ first: first(kind), counted: counted(kind) }));
 
 export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners): EndReads {
   async function endsOf(stretches: readonly Stretch[], statement: Statement): Promise<Position[]> {
-    const rows = await read(statement, [JSON.stringify(stretches.map(inputOf))]);
+    const input = JSON.stringify(stretches.map((stretch, n) => inputOf(stretch, n, 1)));
+    const rows = await read(statement, [input]);
     return rows.flatMap((row) => {
       const owner = stretches[Number(row.n)]?.owner;
       return owner === undefined ? [] : [positionOf(owner, row)];
@@ -94,10 +75,9 @@ export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwner
   return {
     stretches: visible.stretches,
     highestOfEach: (stretches) => endsOf(stretches, STATEMENTS.descending.first),
-    last: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[REVERSED[kind]].first)).at(-1),
     first: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[kind].first))[0],
     async count(stretch, kind, most) {
-      const input = JSON.stringify([{ ...inputOf(stretch, 0), count: most }]);
+      const input = JSON.stringify([inputOf(stretch, 0, most)]);
       const [row] = await read(STATEMENTS[kind].counted, [input]);
       if (typeof row?.id !== 'string') return undefined;
       return { count: Number(row.count), last: positionOf(stretch.owner, row) };

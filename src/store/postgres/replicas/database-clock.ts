@@ -1,38 +1,34 @@
-import type { Clock } from '../../../runtime.ts';
-
 /** SQL for the database's time in milliseconds since the Unix epoch: leases depend on it, not on replicas' clocks. */
 export const DATABASE_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::int8';
 
 /** The same with fractions, for `heard`. */
 export const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 
+export type DatabaseClock = ReturnType<typeof createDatabaseClock>;
+
+const PACE_WHEN_AHEAD = 1 / 2;
+
 /**
  * Estimates the database's clock: each response with its time bounds it by when the query was sent and the response
  * came. It never goes back: if it is ahead, or a new primary's clock is slower, it runs at half speed until it is
  * right.
+ * @param monotonic in milliseconds since any fixed time
  */
-export type DatabaseClock = Clock & {
-  /** @param time of the database, between `sentAt` and `heardAt` by the monotonic clock */
-  heard(time: number, sentAt: number, heardAt: number): void;
-};
-
-const PACE_WHEN_AHEAD = 1 / 2;
-
-/** @param monotonic in milliseconds since any fixed time */
-export function createDatabaseClock(monotonic: () => number): DatabaseClock {
+export function createDatabaseClock(monotonic: () => number) {
   /** The database's time minus the monotonic one; undefined until the first response. */
   let ahead: number | undefined;
   let last: { time: number; at: number } | undefined;
 
   return {
-    now() {
+    now(): number {
       if (ahead === undefined) throw new Error('The time of the database is still unknown.');
       const at = monotonic();
       const least = last ? last.time + (at - last.at) * PACE_WHEN_AHEAD : at + ahead;
       last = { time: Math.max(at + ahead, least), at };
       return Math.floor(last.time);
     },
-    heard(time, sentAt, heardAt) {
+    /** @param time of the database, between `sentAt` and `heardAt` by the monotonic clock */
+    heard(time: number, sentAt: number, heardAt: number): void {
       const [least, most] = [time - heardAt, time - sentAt];
       ahead = ahead === undefined ? (least + most) / 2 : Math.max(least, Math.min(ahead, most));
     },

@@ -1,8 +1,7 @@
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { LACKING } from '../access/rights.ts';
-import type { Database } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, statement } from '../engine/database.ts';
 import { createDatabaseClock, DATABASE_TIME } from './database-clock.ts';
 
 export type Heartbeat = Awaited<ReturnType<typeof startHeartbeat>>;

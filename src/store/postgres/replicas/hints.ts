@@ -4,9 +4,8 @@ import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
 import { together } from '../../lane-threads.ts';
-import type { Database } from '../engine/database.ts';
+import { type Database, statement } from '../engine/database.ts';
 import type { TimedQuery } from '../engine/primary.ts';
-import { statement } from '../engine/statement.ts';
 
 /** What the dispatcher and streams of this replica, and other replicas, must learn from a transaction. */
 export type Announced = {

@@ -1,8 +1,7 @@
 import { lanes as limits } from '../../../limits.ts';
 import type { LeaseStore } from '../../../webhooks/delivery/leases.ts';
 import { IS_ALIVE, isOfAnother } from '../deliveries/lanes.ts';
-import type { Database } from '../engine/database.ts';
-import { statement } from '../engine/statement.ts';
+import { type Database, statement } from '../engine/database.ts';
 import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
 
 /** @param clock set with each look at the members */

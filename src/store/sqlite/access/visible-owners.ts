@@ -10,14 +10,10 @@ import {
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
-export type VisibleOwners = {
-  /** The viewer, then those who share with them, by name. */
-  of(viewer: number): readonly number[];
-  stretches(viewer: number, bounds: Bounds): readonly Stretch[];
-};
+export type VisibleOwners = ReturnType<typeof visibleOwners>;
 
 /** Looks up owners once for each viewer and access epoch, so a list without shares costs no extra query. */
-export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () => number): VisibleOwners {
+export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () => number) {
   const sharing = prepare(db)`SELECT u.id, u.name
     FROM shares s
     JOIN users u ON u.id = s.owner
@@ -36,8 +32,10 @@ export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () =>
   }
 
   return {
-    of: (viewer) => visible(viewer).owners.map(({ id }) => id),
-    stretches: (viewer, bounds) => stretchesOf(visible(viewer), bounds, nameOf),
+    /** The viewer, then those who share with them, by name. */
+    of: (viewer: number): readonly number[] => visible(viewer).owners.map(({ id }) => id),
+    stretches: (viewer: number, bounds: Bounds): readonly Stretch[] =>
+      stretchesOf(visible(viewer), bounds, nameOf),
   };
 }
 

@@ -10,21 +10,6 @@ import {
 } from 'node:fs';
 import type { KnownFile } from './store-files.ts';
 
-/**
- * The sizes of the store's files after the last commit, in a file that exists while a server runs and after an unclean
- * stop. It shows the next start whether the store was truncated: a log's checksums show where it ends, not where it
- * should end.
- */
-export type SizeRecord = {
-  /**
-   * Records changed files. Call it after a commit, and after a checkpoint of the whole log: the last program to close
-   * the store may then remove the log without changing the database.
-   */
-  note(files: readonly KnownFile[], isAllCopied?: boolean): void;
-  /** Call it before a clean close, when SQLite removes the log. */
-  end(): void;
-};
-
 /** Inode, size in bytes, and time of change in nanoseconds. */
 type Noted = { ino: string; size: string; changedAt: string };
 type Sizes = { database: Noted; log: Noted };
@@ -33,15 +18,24 @@ const nameOf = (path: string) => `${path}-sizes`;
 /** The size of the record, which is overwritten in one piece. */
 const BYTES = 256;
 
-/** @param path of the database */
-export function keepSizeRecord(path: string): SizeRecord {
+/**
+ * The sizes of the store's files after the last commit, in a file that exists while a server runs and after an unclean
+ * stop. It shows the next start whether the store was truncated: a log's checksums show where it ends, not where it
+ * should end.
+ * @param path of the database
+ */
+export function keepSizeRecord(path: string) {
   const file = openRecord(nameOf(path));
   let noted = '';
   /** A checkpoint of a part of the log has not flushed what it added to the database. */
   let flushedSize: bigint | undefined;
 
   return {
-    note([database, log], isAllCopied = false) {
+    /**
+     * Records changed files. Call it after a commit, and after a checkpoint of the whole log: the last program to close
+     * the store may then remove the log without changing the database.
+     */
+    note([database, log]: readonly KnownFile[], isAllCopied = false): void {
       if (file === undefined || !database || !log) return;
       if (isAllCopied) flushedSize = database.size;
       flushedSize ??= database.size;
@@ -59,7 +53,8 @@ export function keepSizeRecord(path: string): SizeRecord {
         // The commit stands; the next start only notices less.
       }
     },
-    end() {
+    /** Call it before a clean close, when SQLite removes the log. */
+    end(): void {
       if (file === undefined) return;
       closeSync(file);
       removeSizeRecord(path);

@@ -18,36 +18,7 @@ import { promisify } from 'node:util';
 import { countLogPages } from './checkpoint.ts';
 import { StoreFailure } from './failure.ts';
 
-/**
- * Checks files past SQLite, which continues to write to moved or deleted ones. Never opens them: closing a second
- * descriptor would release SQLite's locks.
- */
-export type StoreFiles = {
-  path: string;
-  /** The files as they were when the store was opened, for another thread that uses it. */
-  known: readonly KnownFile[];
-  /** The files as `loss` last found them. */
-  latest(): readonly KnownFile[];
-  /**
-   * Undefined while the paths lead to the opened files and none is too short. Costs one `stat` per file. With a `db`
-   * outside a transaction, files that another program shortened by SQLite's rules (vacuum, checkpoint) pass.
-   */
-  loss(db?: DatabaseSync): StoreFailure | undefined;
-  /** Whether the log is shorter than after the last commit; call it right before a commit. */
-  isLogCut(): boolean;
-  /**
-   * Like `loss`, for use after a commit. Skips the `stat` of the log: on Linux 6.13 and later it makes the next flush
-   * take 50 % longer, because the system then records the time of the next write more precisely.
-   * @param logPages the number of pages in the log
-   */
-  lossAfterCommit(db: DatabaseSync, logPages: number): StoreFailure | undefined;
-  /** Whether only the log is gone for good: then only this process knows its contents. */
-  lacksLog(): boolean;
-  /** The system's code for why a small file cannot be written next to them; undefined if it can. */
-  writeRefusal(): string | undefined;
-  /** Reads the whole store past SQLite's cache; returns the code of the first failure, undefined without one. */
-  readRefusal(): Promise<string | undefined>;
-};
+export type StoreFiles = ReturnType<typeof storeFiles>;
 
 /** `changedAt` in nanoseconds. */
 export type KnownFile = { path: string; dev: bigint; ino: bigint; size: bigint; changedAt: bigint };
@@ -70,17 +41,21 @@ export function lookAtFiles(path: string): readonly KnownFile[] {
   });
 }
 
-export function storeFiles(known: readonly KnownFile[]): StoreFiles {
-  const files: WatchedFile[] = known.map((file) => ({ ...file, fd: undefined, link: undefined }));
-  const [database, log] = files;
-  if (!database || !log) throw new Error('a store has files');
-  return watchFiles(files, database, log);
-}
-
-function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: WatchedFile): StoreFiles {
-  const known = files.map((file) => ({ ...file }));
+/**
+ * Checks files past SQLite, which continues to write to moved or deleted ones. Never opens them: closing a second
+ * descriptor would release SQLite's locks.
+ * @param known as `lookAtFiles` finds them: the database, the log and, if wanted, the shared memory
+ */
+export function storeFiles(known: readonly KnownFile[]) {
+  const files = known.map((file): WatchedFile => ({ ...file, fd: undefined, link: undefined }));
+  // `lookAtFiles` finds both.
+  const [database, log] = files as [WatchedFile, WatchedFile];
   let pageSize: number | undefined;
 
+  /**
+   * Undefined while the paths lead to the opened files and none is too short. Costs one `stat` per file. With a `db`
+   * outside a transaction, files that another program shortened by SQLite's rules (vacuum, checkpoint) pass.
+   */
   function loss(db?: DatabaseSync): StoreFailure | undefined {
     for (const file of files) {
       const lost = lossOf(file, db);
@@ -101,6 +76,11 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
     return undefined;
   }
 
+  /**
+   * Like `loss`, for use after a commit. Skips the `stat` of the log: on Linux 6.13 and later it makes the next flush
+   * take 50 % longer, because the system then records the time of the next write more precisely.
+   * @param logPages the number of pages in the log
+   */
   function lossAfterCommit(db: DatabaseSync, logPages: number): StoreFailure | undefined {
     pageSize ??= pageSizeOf(db);
     if (isLogInPlace(logLength(logPages, pageSize))) return lossOf(database, db);
@@ -122,7 +102,10 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
     return !isLogCut();
   }
 
-  /** Checks the last byte. Without SQLite's descriptor, only the `stat` after the commit notices some cuts. */
+  /**
+   * Whether the log is shorter than after the last commit; call it right before a commit. Checks the last byte. Without
+   * SQLite's descriptor, only the `stat` after the commit notices some cuts.
+   */
   function isLogCut(): boolean {
     if (log.fd === undefined || log.size === 0n) return false;
     try {
@@ -169,18 +152,23 @@ function watchFiles(files: readonly WatchedFile[], database: WatchedFile, log: W
 
   return {
     path: database.path,
+    /** The files as they were when the store was opened, for another thread that uses it. */
     known,
-    latest: () => files,
+    /** The files as `loss` last found them. */
+    latest: (): readonly KnownFile[] => files,
     loss,
     isLogCut,
     lossAfterCommit,
-    lacksLog() {
+    /** Whether only the log is gone for good: then only this process knows its contents. */
+    lacksLog(): boolean {
       const found = statOf(database);
       if (typeof found !== 'object' || !isSame(database, found)) return false;
       return statOf(log) === undefined && isDeleted(log);
     },
+    /** The system's code for why a small file cannot be written next to them; undefined if it can. */
     writeRefusal: () => tryToWrite(dirname(database.path)),
-    async readRefusal() {
+    /** Reads the whole store past SQLite's cache; returns the code of the first failure, undefined without one. */
+    async readRefusal(): Promise<string | undefined> {
       for (const file of [database, log]) {
         file.fd = descriptorOf(file, file.fd);
         const code = file.fd === undefined ? undefined : await readAll(file.fd);

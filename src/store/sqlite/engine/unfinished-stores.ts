@@ -2,31 +2,28 @@ import { lstatSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from
 import { basename, dirname, join } from 'node:path';
 import { tryLock } from '../files/lock.ts';
 
-/** Where a store is written until it is complete: in a folder next to its final place that nobody else may enter. */
-export type UnfinishedStore = {
-  /** Nothing exists here yet. */
-  path: string;
-  end(): void;
-};
+export type UnfinishedStore = ReturnType<typeof openUnfinishedStore>;
 
 /** Names in the folder, and prefixes of those that SQLite adds. */
 const LOCK = 'lock';
 const STORE = 'store';
 
 /**
+ * Where a store is written until it is complete: in a folder next to its final place that nobody else may enter.
  * Creates a folder with this prefix and removes those of killed processes. The lock in a folder marks it as used; the
  * system releases it however the process ends.
  * @throws errors of the file system and of SQLite
  */
-export function openUnfinishedStore(prefix: string): UnfinishedStore {
+export function openUnfinishedStore(prefix: string) {
   removeLeft(prefix);
   for (;;) {
     const folder = mkdtempSync(prefix);
     const unlock = lockIn(folder);
     if (unlock === undefined) continue;
     return {
+      /** Nothing exists here yet. */
       path: join(folder, STORE),
-      end() {
+      end(): void {
         remove(folder);
         unlock();
       },

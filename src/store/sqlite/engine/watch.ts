@@ -6,24 +6,9 @@ import { unavailable } from '../../write-outcomes.ts';
 import { damaged, explain, isDamage, isEnvironment, StoreFailure } from './failure.ts';
 import type { StoreFiles } from './store-files.ts';
 
-/** Watches whether the store is usable. Logs each problem at its start and end; ends the process if it cannot pass. */
-export type Watch = {
-  /** The error to answer a failed read with: unchanged unless the machine is to blame. */
-  readFailed(error: unknown, query: () => unknown): unknown;
-  /** Call it for each failed batch. */
-  writeFailed(error: unknown): void;
-  written(): void;
-  /** Ends the process; refuses everything from now on. */
-  end(failure: StoreFailure): void;
-  /** Checks the files and retries the failed read. Throws while the store is unreadable or gone. */
-  check(): void;
-  /** Throws AppError 50302 while the files are not in place, and when the process is about to exit. */
-  refuseWrites(): void;
-  /** Stops watching after a last check. Throws if the files are not the store's any more: they must be left alone. */
-  stop(): void;
-};
+export type Watch = ReturnType<typeof watchStore>;
 
-export type WatchOptions = {
+type WatchOptions = {
   path: string;
   db: DatabaseSync;
   /** Undefined for a store that is not watched: in memory, or of a short-lived program. */
@@ -40,7 +25,8 @@ const OVER = {
   writes: 'the store is writable again',
 } as const;
 
-export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Watch {
+/** Watches whether the store is usable. Logs each problem at its start and end; ends the process if it cannot pass. */
+export function watchStore({ path, db, files, log, onFatal }: WatchOptions) {
   const troubles = new Map<Kind, StoreFailure>();
   let ended: StoreFailure | undefined;
   let failedRead: (() => unknown) | undefined;
@@ -137,14 +123,16 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
   }
 
   return {
-    readFailed(error, query) {
+    /** The error to answer a failed read with: unchanged unless the machine is to blame. */
+    readFailed(error: unknown, query: () => unknown): unknown {
       if (!isEnvironment(error)) return error;
       failedRead = query;
       const failure = failureOf(error);
       note('reads', failure);
       return unavailable(failure);
     },
-    writeFailed(error) {
+    /** Call it for each failed batch. */
+    writeFailed(error: unknown): void {
       if (!(error instanceof AppError) || (error.code !== 50301 && error.code !== 50302)) return;
       hasWritten = false;
       const { cause } = error;
@@ -157,21 +145,25 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions): Wat
       if (cause instanceof StoreFailure) note('writes', cause);
       else if (isEnvironment(cause)) note('writes', failureOf(cause));
     },
-    written() {
+    written(): void {
       hasWritten = true;
     },
+    /** Ends the process; refuses everything from now on. */
     end,
-    check() {
+    /** Checks the files and retries the failed read. Throws while the store is unreadable or gone. */
+    check(): void {
       look();
       const failure = ended ?? troubles.get('files') ?? troubles.get('reads');
       if (failure) throw failure;
     },
-    refuseWrites() {
+    /** Throws AppError 50302 while the files are not in place, and when the process is about to exit. */
+    refuseWrites(): void {
       if (troubles.has('files')) look();
       const failure = ended ?? troubles.get('files');
       if (failure) throw unavailable(failure);
     },
-    stop() {
+    /** Stops watching after a last check. Throws if the files are not the store's any more: they must be left alone. */
+    stop(): void {
       clearInterval(timer);
       if (!ended) compareFiles();
       if (ended) throw ended;

@@ -8,31 +8,26 @@ import { type Command, createWriter, type Executed, type WriterParts } from './w
 import { settle, type WriterReply } from './writer-reply.ts';
 import type { WriterMessage, WriterNews, WriterOptions } from './writer-thread.ts';
 
-/** Executes commands in a thread of its own, or inline for a short-lived program. */
-export type Writer = {
-  execute(commands: Command[]): Promise<Executed>;
-  close(): Promise<void>;
-};
-
-export type ThreadWriter = Writer & {
-  /** Connects another thread, and closes its previous connection. */
-  connect(): MessagePort;
-};
-
-export type WriterEvents = {
+type WriterEvents = {
   /** The thread died while idle. */
   died(failure: StoreFailure): void;
   /** A batch of the sender thread was committed, or failed. */
   senderBatchEnded(error: AppError | undefined): void;
 };
 
-export function inlineWriter(db: DatabaseSync, rules: WriterParts): Writer {
+export type Writer = ReturnType<typeof inlineWriter>;
+
+/** Executes commands in this thread, for a short-lived program. */
+export function inlineWriter(db: DatabaseSync, rules: WriterParts) {
   const execute = createWriter(db, rules);
-  return { execute: async (commands) => execute(commands), close: async () => {} };
+  return { execute: async (commands: Command[]) => execute(commands), close: async () => {} };
 }
 
-/** Does not wait for the thread to start: reads do not need it, and the first commands wait for it. */
-export function threadWriter(options: WriterOptions, events: WriterEvents): ThreadWriter {
+/**
+ * Executes commands in a thread of its own. Does not wait for it to start: reads do not need it, and the first commands
+ * wait for it.
+ */
+export function threadWriter(options: WriterOptions, events: WriterEvents) {
   const thread = new Worker(new URL('./writer-thread.ts', import.meta.url), {
     workerData: options,
     env: threadEnvironment(),
@@ -60,18 +55,19 @@ export function threadWriter(options: WriterOptions, events: WriterEvents): Thre
   });
 
   return {
-    execute(commands) {
+    execute(commands: Command[]): Promise<Executed> {
       if (ended) return Promise.reject(ended);
       waiting = Promise.withResolvers();
       post(commands);
       return waiting.promise;
     },
-    connect() {
+    /** Connects another thread, and closes its previous connection. */
+    connect(): MessagePort {
       const { port1, port2 } = new MessageChannel();
       post({ sender: port1 }, [port1]);
       return port2;
     },
-    async close() {
+    async close(): Promise<void> {
       if (ended) return;
       post('close');
       await exited;

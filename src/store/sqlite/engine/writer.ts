@@ -100,7 +100,7 @@ export function createWriter(
     if (user !== undefined && !users.isActive(user)) return USER_GONE;
     // `submit` in store.ts has checked the types of the arguments.
     const write = writes[name] as (...args: unknown[]) => unknown;
-    return once ? keys.once(once, () => write(...args), effectOf(name)) : write(...args);
+    return once ? keys.once(once, () => write(...args)) : write(...args);
   }
 
   function transaction(commands: Command[]): Executed {
@@ -197,25 +197,6 @@ export function createWriter(
 
 const LOG_CUT = new Error('The write-ahead log is shorter than it was after the last commit');
 const FILES_LOST = 'The files of the store were moved or changed while it committed';
-
-/** Whether the outcome of a POST's write means that it took effect. */
-const effects: { readonly [K in WriteName]?: (outcome: ReturnType<Writes[K]>) => boolean } = {
-  createPlant: (outcome) => typeof outcome === 'bigint',
-  createWebhook: (outcome) => outcome,
-  rotateSecret: (outcome) => outcome === 'rotated',
-  createToken: (outcome) => outcome === 'created',
-  rotateToken: (outcome) => outcome === 'rotated',
-  createTest: (outcome) => outcome,
-  redeliver: (outcome) => outcome === 'redelivered',
-  startReplay: (outcome) => outcome,
-};
-
-function effectOf(name: WriteName): (outcome: unknown) => boolean {
-  const hadEffect = effects[name];
-  if (hadEffect === undefined) throw new Error(`\`effects\` has no entry for ${name}`);
-  // It gets the outcome of the write of the same name.
-  return hadEffect as (outcome: unknown) => boolean;
-}
 
 function failedWith(error: AppError): Executed {
   return { outcomes: [undefined], failures: [{ index: 0, error }], announced: nothing() };

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
 import { toKeptRecord } from '../../rows.ts';
-import { KEY_USED } from '../../write-outcomes.ts';
+import { hadEffect, KEY_USED } from '../../write-outcomes.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
@@ -28,7 +28,7 @@ export function idempotencyWrites(db: DatabaseSync) {
   return {
     keepAnswer: keep,
     /** Runs a write unless its key has a record, and records its answer if it had an effect. */
-    once(once: Once, write: () => unknown, hadEffect: (outcome: unknown) => boolean): unknown {
+    once(once: Once, write: () => unknown): unknown {
       const { user, method, path, key, at, answer } = once;
       if (exists.get(user, method, path, key, at)) return KEY_USED;
       const outcome = write();

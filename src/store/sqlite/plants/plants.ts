@@ -3,8 +3,17 @@ import { setImmediate } from 'node:timers/promises';
 import { foldName, type PlantId } from '../../../plants/plant.ts';
 import type { PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
-import { type EndReads, lastPage, listEnd } from '../../list-end.ts';
-import { inStretch, kindOf, ORDER_BY, type OrderKind, PLACE_NAME, REVERSED } from '../../plant-orders.ts';
+import { type EndReads, listEnds } from '../../list-end.ts';
+import {
+  eachKind,
+  kindOf,
+  type OrderKind,
+  type PagePart,
+  pageOf,
+  plantsOf,
+  positionOf,
+  SEPARATOR,
+} from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
 import type { Created } from '../../write-outcomes.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -71,7 +80,6 @@ export function plantWrites(
 
 export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const pages = new Map<string, StatementSync>();
-  const ends = endReads(db, snapshot, visible);
   const unfolded = prepare(db)`SELECT 1
     FROM plants INDEXED BY plants_unfolded
     WHERE owner IN (SELECT value FROM json_each(?)) AND folded IS NULL
@@ -89,72 +97,67 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
   function page(query: PageQuery): PlantPage {
     const { viewer, order, limit, fields } = query;
     const prepared = statement(kindOf(order), fields);
-    const parts: string[] = [];
-    let left = limit;
+    const parts: PagePart[] = [];
+    let wanted = limit + 1;
     for (const stretch of visible.stretches(viewer, query)) {
-      // One more than requested shows whether, and where, the list continues.
-      const row = prepared.get(stretch.owner, ...valuesOf(stretch), left + 1);
+      const row = prepared.get(...valuesOf(stretch), wanted);
       // `returnArrays` makes `get` return an array, which its declared type omits. An aggregate always has one row.
-      const [json, count, id, name] = row as unknown as PageRow;
+      const [json, count, id, folded] = row as unknown as PageRow;
       if (json === null) continue;
-      if (count > left) {
-        if (left > 0) parts.push(json.slice(0, json.lastIndexOf(SEPARATOR)));
-        return { json: parts.join(SEPARATOR), count: limit, next: positionOf(stretch.owner, id, name) };
-      }
-      parts.push(json);
-      left -= count;
+      parts.push({ json, count, last: positionOf(stretch.owner, { id, folded }) });
+      wanted -= count;
+      if (wanted === 0) break;
     }
-    return { json: parts.join(SEPARATOR), count: limit - left, next: undefined };
+    return pageOf(parts, limit);
   }
 
   return {
-    page: (query: PageQuery): PlantPage => snapshot.read(() => page(query)),
-    hasNames: (viewer: number): boolean =>
+    page: async (query: PageQuery) => snapshot.read(() => page(query)),
+    hasNames: async (viewer: number) =>
       snapshot.read(() => unfolded.get(JSON.stringify(visible.of(viewer))) === undefined),
-    end: listEnd(ends),
-    lastPage: lastPage(ends),
+    ...listEnds(endReads(db, snapshot, visible)),
   };
 }
-
-function positionOf(owner: number, id: unknown, name: unknown): Position {
-  const position = { owner, id: BigInt(String(id)) };
-  return typeof name === 'string' ? { ...position, name } : position;
-}
-
-/** In the order of the parameters of `IN_STRETCH`. */
-function valuesOf({ first, last, names }: Stretch): (PlantId | string)[] {
-  return names ? [names.first, first, names.last, last, names.most] : [first, last];
-}
-
-const IN_STRETCH = (kind: OrderKind) =>
-  `owner = ? AND ${inStretch(kind, { first: '?', last: '?', firstName: '?', lastName: '?', most: '?' })}`;
 
 /** Without statistics SQLite would take the primary key for a list by name, and sort. */
 const BY_NAME = 'plants INDEXED BY plants_by_name';
 const PLANTS = { id: 'plants', descending: 'plants', name: BY_NAME, nameDescending: BY_NAME } as const;
 
+const STRETCH = { owner: '?', first: '?', last: '?', firstName: '?', lastName: '?', most: '?' } as const;
+
+/**
+ * Its last parameter is the limit. Without the CAST, SQLite would plan the statement anew for each bound limit, at twice
+ * the cost of running it.
+ */
+function plantsIn(kind: OrderKind, columns: string): string {
+  return plantsOf(kind, { columns, table: PLANTS[kind], stretch: STRETCH, limit: 'CAST(? AS INTEGER)' });
+}
+
+/** In the order of the parameters of `plantsIn`. */
+function valuesOf({ owner, first, last, names }: Stretch): (PlantId | string | number)[] {
+  return names ? [owner, names.first, first, names.last, last, names.most] : [owner, first, last];
+}
+
 /** The position of the last row. The id is text: a number would lose digits, and BigInt for every column costs more. */
 const LAST = {
-  id: 'CAST(max(id) AS TEXT) AS id, NULL AS name',
-  descending: 'CAST(min(id) AS TEXT) AS id, NULL AS name',
-  name: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT) AS id, max(folded) AS name`,
-  nameDescending: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT) AS id, min(folded) AS name`,
+  id: 'CAST(max(id) AS TEXT) AS id, NULL AS folded',
+  descending: 'CAST(min(id) AS TEXT) AS id, NULL AS folded',
+  name: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT) AS id, max(folded) AS folded`,
+  nameDescending: `CAST(json_group_array(id) ->> '$[#-1]' AS TEXT) AS id, min(folded) AS folded`,
 } as const;
 
 function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners): EndReads {
-  const statements = {
-    id: endStatements(db, 'id'),
-    descending: endStatements(db, 'descending'),
-    name: endStatements(db, 'name'),
-    nameDescending: endStatements(db, 'nameDescending'),
-  };
+  const statements = eachKind((kind) => ({
+    first: db.prepare(plantsIn(kind, 'id'), BIGINTS),
+    counted: db.prepare(`SELECT count(*) AS count, ${LAST[kind]} FROM (${plantsIn(kind, 'id')})`),
+  }));
 
   /** The first position that the statement finds in the stretches. */
   const find = (statement: StatementSync, stretches: readonly Stretch[]): Position | undefined =>
     snapshot.read(() => {
       for (const stretch of stretches) {
-        const row = statement.get(stretch.owner, ...valuesOf(stretch));
-        if (row) return positionOf(stretch.owner, row.id, row.name);
+        const row = statement.get(...valuesOf(stretch), 1);
+        if (row) return positionOf(stretch.owner, row);
       }
       return undefined;
     });
@@ -163,40 +166,19 @@ function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners):
     stretches: visible.stretches,
     highestOfEach: (stretches) =>
       stretches.flatMap((stretch) => find(statements.descending.first, [stretch]) ?? []),
-    last: (stretches, kind) => find(statements[REVERSED[kind]].first, stretches.toReversed()),
     first: (stretches, kind) => find(statements[kind].first, stretches),
     count(stretch, kind, most) {
-      const row = snapshot.read(() =>
-        statements[kind].counted.get(stretch.owner, ...valuesOf(stretch), most),
-      );
+      const row = snapshot.read(() => statements[kind].counted.get(...valuesOf(stretch), most));
       if (row?.id == null) return undefined;
-      return { count: Number(row.count), last: positionOf(stretch.owner, row.id, row.name) };
+      return { count: Number(row.count), last: positionOf(stretch.owner, row) };
     },
     pause: setImmediate,
   };
 }
 
-function endStatements(db: DatabaseSync, kind: OrderKind) {
-  const found = `FROM ${PLANTS[kind]} WHERE ${IN_STRETCH(kind)}`;
-  return {
-    first: db.prepare(
-      `SELECT id, ${PLACE_NAME[kind]} AS name ${found} ORDER BY ${ORDER_BY[kind]} LIMIT 1`,
-      BIGINTS,
-    ),
-    counted: prepare(db)`SELECT count(*) AS count, ${LAST[kind]}
-      FROM (SELECT id, ${PLACE_NAME[kind]} AS folded ${found} ORDER BY ${ORDER_BY[kind]} LIMIT CAST(? AS INTEGER))`,
-  };
-}
+type PageRow = [json: string | null, count: number, id: string, folded: string | null];
 
-/** White space to JSON. Within a plant JSON escapes line breaks, so the last separator precedes the last plant. */
-const SEPARATOR = ',\n';
-
-type PageRow = [json: string | null, count: number, id: string, name: string | null];
-
-/**
- * JSON built by SQLite, with the members of `plantJson`: converting rows here takes twice as long. Without the CAST,
- * SQLite would plan the statement anew for each bound limit, at twice the cost of running it.
- */
+/** JSON built by SQLite, with the members of `plantJson`: converting rows here takes twice as long. */
 function pageSql(kind: OrderKind, fields: readonly PlantField[]): string {
   const members = (names: readonly PlantField[]) =>
     names.map((field) => `'${field}', ${MEMBER[field]}`).join(', ');
@@ -206,13 +188,7 @@ function pageSql(kind: OrderKind, fields: readonly PlantField[]): string {
     ? `CASE WHEN tag IS NULL THEN ${withoutTag} ELSE ${whole} END`
     : whole;
   return `SELECT group_concat(${object}, '${SEPARATOR}'), count(*), ${LAST[kind]}
-    FROM (
-      SELECT owner, id, name, ${PLACE_NAME[kind]} AS folded, tag
-      FROM ${PLANTS[kind]}
-      WHERE ${IN_STRETCH(kind)}
-      ORDER BY ${ORDER_BY[kind]}
-      LIMIT CAST(? AS INTEGER)
-    )`;
+    FROM (${plantsIn(kind, 'owner, id, name, tag')})`;
 }
 
 const MEMBER: Record<PlantField, string> = {
