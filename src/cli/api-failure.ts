@@ -7,9 +7,9 @@ import { Failure } from './failure.ts';
 export type Asked = {
   api: Api;
   method: string | undefined;
-  location: string | null;
-  /** The request's timeout; 0 when the client did not send it. */
-  deadlineMs: number;
+  location?: string | null;
+  /** The request's timeout, if the client sent it. */
+  deadlineMs?: number;
 };
 
 /** Rewrites a failed request as a sentence that says what to do. Returns any other error unchanged. */
@@ -23,18 +23,17 @@ export function explained(error: unknown, asked: Asked): unknown {
 /** Describes an answer other than 2xx to a request that the client did not send. */
 export async function refused(api: Api, method: string, response: Response): Promise<PlantStoreError> {
   const error = await refusedAt(api.url, '', response);
-  const asked = { api, method, location: response.headers.get('location'), deadlineMs: 0 };
-  return new PlantStoreError(sentenceOf(error, asked), error);
+  const location = response.headers.get('location');
+  return new PlantStoreError(sentenceOf(error, { api, method, location }), error);
 }
 
 /** Describes a network error of such a request. */
 export function unanswered(api: Api, method: string, error: unknown): PlantStoreError {
-  const asked = { api, method, location: null, deadlineMs: 0 };
-  return new PlantStoreError(silence(error, asked), { cause: error });
+  return new PlantStoreError(silence(error, { api, method }), { cause: error });
 }
 
 function sentenceOf({ error: code, status, message, cause }: PlantStoreError, asked: Asked): string {
-  const { api, location } = asked;
+  const { api, location = null } = asked;
   if (code !== undefined) return `${message} (error ${code})${status === 401 ? otherToken(api) : ''}`;
   if (status === undefined) return silence(cause, asked);
   if (status < 400 && location !== null) {
@@ -73,7 +72,7 @@ export function isUnreachable({ status, cause }: PlantStoreError): boolean {
 }
 
 /** Why no complete answer came. `cause` is what `fetch` threw; undefined after a timeout. */
-function silence(cause: unknown, { api: { url }, method = 'GET', deadlineMs }: Asked): string {
+function silence(cause: unknown, { api: { url }, method = 'GET', deadlineMs = 0 }: Asked): string {
   const code = codeOf(cause);
   const known: Readonly<Record<string, string>> = {
     ECONNREFUSED: `Nothing answers at ${url}. Is the service running (plant-store serve)? To use another URL: --url.`,

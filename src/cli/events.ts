@@ -14,7 +14,6 @@ export type EventOptions = {
 
 /**
  * The events up to now, oldest first.
- *
  * @param limit events in all; Infinity for all
  * @param onPage called with the cursor after each page
  */
@@ -43,7 +42,6 @@ export type FollowOptions = EventOptions & {
 /**
  * Yields the service's events from now or an earlier time on, in order, each exactly once as long as the service still
  * knows the latest one received.
- *
  * @throws when the first connection fails, or a later one fails permanently
  */
 export async function* followEvents(

@@ -69,7 +69,6 @@ const openapi: Verb = {
 /**
  * Runs the command line and sets the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Standard output gets
  * only data; messages go to standard error.
- *
  * @param args the arguments after the program's name
  */
 export async function main(args: readonly string[]): Promise<void> {

@@ -22,14 +22,8 @@ export const ownOption = () =>
  * Whether the verb is to use the API.
  * @throws Misuse when the flags do not go together
  */
-export function isOwn({
-  own,
-  user,
-  dataDir,
-  url,
-  token,
-  profile,
-}: OwnFlags & StoreFlags & { user?: string }) {
+export function isOwn(flags: OwnFlags & StoreFlags & { user?: string }): boolean {
+  const { own, user, dataDir, url, token, profile } = flags;
   if (own && (user ?? dataDir) !== undefined) throw new Misuse('--user and --data-dir do not go with --own');
   if (!own && (url ?? token ?? profile) !== undefined) {
     throw new Misuse('--url, --token and --profile only go with --own');

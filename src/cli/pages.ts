@@ -8,7 +8,6 @@ export type PageQuery = { limit: number; cursor: string | undefined; signal: Abo
 
 /**
  * Reads a list page by page, so that a long one needs no more memory.
- *
  * @param limit items in all; Infinity for all
  * @param signal ends the list early
  */
@@ -31,12 +30,10 @@ export async function* pagesOf<Item>(
   } while (cursor !== undefined && left > 0 && !signal?.aborted);
 }
 
-export type Printed = { isEmpty: boolean; hasMore: boolean };
-
 async function printPages<Item>(
   pages: AsyncIterable<Page<Item>>,
   put: (items: readonly Item[], isFirst: boolean) => void | Promise<void>,
-): Promise<Printed> {
+) {
   let printed = { isEmpty: true, hasMore: false };
   for await (const { items, next } of pages) {
     if (items.length > 0) await put(items, printed.isEmpty);
@@ -53,15 +50,12 @@ export function printTable<Item>(
   pages: AsyncIterable<Page<Item>>,
   headings: readonly string[],
   rowOf: (item: Item) => string[],
-): Promise<Printed> {
+) {
   const table = growingTable(headings);
   return printPages(pages, (items) => print(...table.next(items.map(rowOf))));
 }
 
-export async function printArray<Item>(
-  pages: AsyncIterable<Page<Item>>,
-  jsonOf: (item: Item) => string,
-): Promise<Printed> {
+export async function printArray<Item>(pages: AsyncIterable<Page<Item>>, jsonOf: (item: Item) => string) {
   const printed = await printPages(pages, (items, isFirst) =>
     // Split at line feeds only: a string may contain other line separators.
     writeJson((isFirst ? '[' : ',') + `\n${items.map(jsonOf).join(',\n')}`.replaceAll('\n', '\n  ')),

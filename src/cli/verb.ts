@@ -18,7 +18,6 @@ export type Verb = {
   /**
    * Takes the flags as declared above, then the arguments, then the command. A method, so that its parameters may be
    * narrower.
-   *
    * @throws Misuse when flags contradict each other
    */
   run(flags: object, ...args: readonly unknown[]): Promise<void>;

@@ -22,7 +22,6 @@ export function reasonIn(error: unknown): string {
 
 /**
  * Compares this machine's clock with another, since signatures, expiry times and the order of events depend on it.
- *
  * @param whose names the other clock
  * @param precisionMs the resolution of the other clock plus the time it took to ask
  */

@@ -13,7 +13,6 @@ const OLDEST = 15;
 
 /**
  * Returns what later checks need; undefined when the database cannot be read.
- *
  * @param connections that a replica may open; undefined when the setting is invalid
  */
 export async function* checkDatabase(

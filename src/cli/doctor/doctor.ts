@@ -124,14 +124,10 @@ function errorOr<T>(read: () => T): T | ConfigError {
   }
 }
 
-const marks: Readonly<Record<Verdict, { text: string; colour: 'green' | 'yellow' | 'red' }>> = {
-  ok: { text: 'ok     ', colour: 'green' },
-  warning: { text: 'warning', colour: 'yellow' },
-  problem: { text: 'problem', colour: 'red' },
-};
+const colours = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
 
 function show({ name, verdict, text, advice }: Finding): void {
-  const { text: mark, colour } = marks[verdict];
-  print([{ style: colour, text: mark }, '  ', { style: 'bold', text: name }, `: ${text}`]);
+  const mark = { style: colours[verdict], text: verdict.padEnd('problem'.length) };
+  print([mark, '  ', { style: 'bold', text: name }, `: ${text}`]);
   if (advice !== undefined) print(`         ${advice}`);
 }

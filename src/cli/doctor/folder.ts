@@ -55,27 +55,23 @@ const LOCKS_FAIL = 'file locks do not work there, so the store can be corrupted'
 const GONE = 'its content disappears with';
 
 /** By Linux's file system type number (statfs(2)). */
-const fileSystems: Readonly<Record<number, { name: string; why: string; verdict: typeof warning }>> = {
-  26985: { name: 'NFS', why: LOCKS_FAIL, verdict: problem },
-  20859: { name: 'SMB', why: LOCKS_FAIL, verdict: problem },
-  4283649346: { name: 'CIFS', why: LOCKS_FAIL, verdict: problem },
-  4266872130: { name: 'SMB 2', why: LOCKS_FAIL, verdict: problem },
-  16914839: { name: '9P', why: LOCKS_FAIL, verdict: problem },
-  12805120: { name: 'Ceph', why: LOCKS_FAIL, verdict: warning },
-  1702057286: {
-    name: 'FUSE',
-    why: 'whether locks and flushes work there depends on its driver',
-    verdict: warning,
-  },
-  16914836: { name: 'tmpfs', why: `${GONE} a reboot`, verdict: warning },
-  2035054128: { name: 'overlayfs', why: `${GONE} the container`, verdict: warning },
+const fileSystems: Readonly<Record<number, readonly [name: string, why: string, verdict: typeof warning]>> = {
+  26985: ['NFS', LOCKS_FAIL, problem],
+  20859: ['SMB', LOCKS_FAIL, problem],
+  4283649346: ['CIFS', LOCKS_FAIL, problem],
+  4266872130: ['SMB 2', LOCKS_FAIL, problem],
+  16914839: ['9P', LOCKS_FAIL, problem],
+  12805120: ['Ceph', LOCKS_FAIL, warning],
+  1702057286: ['FUSE', 'whether locks and flushes work there depends on its driver', warning],
+  16914836: ['tmpfs', `${GONE} a reboot`, warning],
+  2035054128: ['overlayfs', `${GONE} the container`, warning],
 };
 
 function fileSystemOf(folder: string): Finding[] {
   if (process.platform !== 'linux') return [];
   const found = fileSystems[statfsSync(folder).type];
   if (found === undefined) return [];
-  const { name, why, verdict } = found;
+  const [name, why, verdict] = found;
   const text = `${folder} is on ${name}: ${why}`;
   return [verdict('File system', text, 'Put the data folder on a local disk, or a volume.')];
 }

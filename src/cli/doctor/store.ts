@@ -15,7 +15,6 @@ const RESTORE =
 
 /**
  * Returns what later checks need; undefined when the embedded store cannot be read.
- *
  * @param isExplained whether the folder already explains why it cannot be read
  */
 export async function* checkStore(

@@ -13,7 +13,6 @@ const HEADER = /^(?:(?:id|name|tag)[,;\t])+line[,;\t]error\n/;
 /**
  * Throws a `Failure` when a report exists: someone may be correcting it. Removes what an earlier run with the same rows
  * reported, since this run reports it again.
- *
  * @param comesAgain whether the next run reads the same rows: not from a pipe
  */
 export function prepareReport(path: string, comesAgain: boolean): void {
@@ -49,7 +48,6 @@ export function createErrorReport(path: string) {
   return {
     /**
      * Throws a `Failure` when the row cannot be written.
-     *
      * @param error a message for a person, escaped here
      */
     add({ row, cells, titles, delimiter }: ImportRow, error: string): void {

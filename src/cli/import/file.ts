@@ -9,14 +9,6 @@ import { imports } from '../limits.ts';
 import { systemReasonOrCode } from '../service/system-failure.ts';
 import { createRowReader, type ImportRow } from './rows.ts';
 
-/** What one pass over the whole file found, so that nothing in it surprises a running import. */
-export type ImportFile = {
-  sha256: string;
-  rows: number;
-  /** Whether every valid row has an id. */
-  hasIds: boolean;
-};
-
 type Bytes = AsyncIterable<Uint8Array>;
 
 /** Whether the path can be read twice: a file, not a pipe. Throws a `Failure` when it does not exist. */
@@ -49,8 +41,7 @@ export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
 }
 
 /**
- * Reads a file to its end, or until it is stopped. Throws a `Failure` when the content does not match the format.
- *
+ * Reads a file to its end, or until it is stopped, so that nothing in it surprises a running import. Throws a `Failure` when the content does not match the format.
  * @param onRows called with all rows, some at a time
  */
 export async function inspect(
@@ -58,7 +49,7 @@ export async function inspect(
   file: string,
   format: PlantFormat,
   onRows: (rows: readonly ImportRow[]) => void,
-): Promise<ImportFile> {
+) {
   const hash = createHash('sha256');
   let rows = 0;
   let hasIds = true;
@@ -67,8 +58,15 @@ export async function inspect(
     hasIds &&= some.every(({ row }) => !('draft' in row) || row.draft.id !== undefined);
     onRows(some);
   }
-  return { sha256: hash.digest('hex'), rows, hasIds };
+  return {
+    sha256: hash.digest('hex'),
+    rows,
+    /** Whether every valid row has an id. */
+    hasIds,
+  };
 }
+
+export type ImportFile = Awaited<ReturnType<typeof inspect>>;
 
 async function* hashed(bytes: Bytes, hash: Hash): Bytes {
   for await (const piece of bytes) {
@@ -80,7 +78,6 @@ async function* hashed(bytes: Bytes, hash: Hash): Bytes {
 /**
  * Yields the rows of a file, some at a time, until the file ends or reading is aborted. Throws a `Failure` for
  * unreadable content.
- *
  * @param file `-` is standard input
  */
 export async function* rowsOf(bytes: Bytes, file: string, format: PlantFormat): AsyncGenerator<ImportRow[]> {

@@ -6,7 +6,6 @@ import { type ImportCounts, rowsDone } from './send-rows.ts';
 
 /**
  * A bar on a terminal, a line every few seconds elsewhere.
- *
  * @param counts read for each update
  * @param of rows of the file; undefined when unknown before its end
  */

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { ConfigError, readStoreConfig, type StoreConfig, storePath } from '../../config/config.ts';
-import { parseDatabaseUrl } from '../../config/database-url.ts';
+import { ConfigError, type Flags, readStoreConfig, storePath } from '../../config/config.ts';
+import { type DatabaseUrl, parseDatabaseUrl } from '../../config/database-url.ts';
 import { AppError } from '../../errors.ts';
 import { silentLog, systemRuntime, throttle } from '../../runtime.ts';
 import {
@@ -24,7 +24,7 @@ import { option, required, settingOption, type Verb } from '../verb.ts';
 import { onDatabase } from './database-failure.ts';
 import { lockAgainstServers } from './embedded-store.ts';
 
-type CopyFlags = { from: string; to?: string; databasePooler?: string; json?: true };
+type CopyFlags = Flags & { from: string; to?: string; json?: true };
 
 export const verb: Verb = {
   options: [
@@ -47,18 +47,18 @@ and use --to.`,
   run,
 };
 
-async function run({ from, to, databasePooler, json }: CopyFlags): Promise<void> {
-  const flags = databasePooler === undefined ? {} : { databasePooler };
+async function run({ from, to, json, ...flags }: CopyFlags): Promise<void> {
   if (to !== undefined) refuseTarget(to);
   const config = readStoreConfig(
     to === undefined ? process.env : { ...process.env, DATABASE_URL: to, DATABASE_URL_FILE: '' },
     flags,
   );
-  if (config.databaseUrl === undefined) {
+  const { databaseUrl: url, databasePooler } = config;
+  if (url === undefined) {
     throw new ConfigError(['DATABASE_URL: Not set. Set it, or pass --to, to name the target.']);
   }
   const copied = await withLockedSource(from, async (source) => {
-    const target = await onDatabase(config.databaseUrl, () => openTarget(config));
+    const target = await onDatabase(url, () => openTarget(url, databasePooler === 'transaction'));
     return copyInto(target, source).finally(target.close);
   });
   if (json) return printJson(copied);
@@ -104,11 +104,10 @@ async function withLockedSource<T>(path: string, work: (source: CopySource) => P
   }
 }
 
-async function openTarget({ databaseUrl, databasePooler }: StoreConfig): Promise<CopyTarget> {
+async function openTarget(url: DatabaseUrl, pooled: boolean): Promise<CopyTarget> {
   const { openImport } = await import('../../store/postgres/engine/copy-target.ts');
-  if (!databaseUrl) throw new Error('no database');
   const { clock, log } = systemRuntime(silentLog);
-  return openImport({ url: databaseUrl, pooled: databasePooler === 'transaction', now: clock.now(), log });
+  return openImport({ url, pooled, now: clock.now(), log });
 }
 
 function parseSource(text: string): string {

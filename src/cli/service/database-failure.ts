@@ -8,8 +8,6 @@ import { Failure } from '../failure.ts';
  */
 type DatabaseError = Error & { code?: unknown; severity?: unknown; syscall?: unknown };
 
-type Finding = { reason: string; advice: string };
-
 /**
  * Explains a failure of the database server or the connection in one line, with advice and without the password.
  * Returns any other error unchanged.
@@ -52,7 +50,7 @@ function isOfDatabase(error: DatabaseError): boolean {
   return error.severity !== undefined || error.syscall === 'connect';
 }
 
-function explain(error: DatabaseError, url: DatabaseUrl): Finding {
+function explain(error: DatabaseError, url: DatabaseUrl) {
   const said = error.message.replace(/\.$/, '');
   const code = typeof error.code === 'string' ? error.code : '';
   const says = said === '' ? code : said;

@@ -66,7 +66,6 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
 
 /**
  * Keeps servers off a data folder. Returns how to release it.
- *
  * @param refusal why the verb fails while a server runs there, and what to do
  */
 export function lockAgainstServers(dataDir: string, refusal: string): () => void {
@@ -85,7 +84,6 @@ export function lockIn(dataDir: string): string {
 
 /**
  * Explains a failure of a disk, a file or its content in one line. Returns any other error unchanged.
- *
  * @param what could not be done, as the start of a sentence
  */
 export function fileFailure(error: unknown, what: string): unknown {

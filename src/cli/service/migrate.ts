@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { ConfigError, readStoreConfig } from '../../config/config.ts';
+import { ConfigError, type Flags, readStoreConfig } from '../../config/config.ts';
 import { parseCount } from '../../config/values.ts';
 import { database as limits } from '../../limits.ts';
 import { silentLog, systemRuntime } from '../../runtime.ts';
@@ -8,7 +8,7 @@ import { printJson, say } from '../terminal/terminal.ts';
 import { option, settingOption, type Verb } from '../verb.ts';
 import { onDatabase } from './database-failure.ts';
 
-type MigrateFlags = { partitions?: number; json?: true; databasePooler?: string };
+type MigrateFlags = Flags & { partitions?: number; json?: true };
 
 export const verb: Verb = {
   options: [
@@ -30,9 +30,8 @@ oldest version that understands the new schema; only replicas older than that no
   run,
 };
 
-async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<void> {
-  const config = readStoreConfig(process.env, databasePooler === undefined ? {} : { databasePooler });
-  const { databaseUrl: url } = config;
+async function run({ partitions, json, ...flags }: MigrateFlags): Promise<void> {
+  const { databaseUrl: url, databasePooler } = readStoreConfig(process.env, flags);
   if (url === undefined)
     throw new ConfigError(['DATABASE_URL: Not set. It names the database in which to create the store.']);
   const [{ openDatabase }, { divisionOf, migrate }] = await Promise.all([
@@ -40,7 +39,7 @@ async function run({ partitions, json, databasePooler }: MigrateFlags): Promise<
     import('../../store/postgres/engine/migrate.ts'),
   ]);
   const { clock, log } = systemRuntime(silentLog);
-  const pooled = config.databasePooler === 'transaction';
+  const pooled = databasePooler === 'transaction';
   const database = openDatabase({ url, pooled, log, connections: limits.connectionsOfVerb });
   await onDatabase(url, async () => {
     const before = await divisionOf(database);

@@ -19,20 +19,15 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
   const runtime = systemRuntime(silentLog);
   return onDatabase(config.databaseUrl, async () => {
     const { databaseUrl } = config;
-    const store = await (databaseUrl
-      ? openStoreIn(databaseUrl, config, runtime)
-      : openFolder(config, runtime));
+    const store = databaseUrl
+      ? await openStoreIn(databaseUrl, config, runtime)
+      : await (await import('./embedded-store.ts')).openEmbeddedStore(config.dataDir, runtime.clock);
     try {
       return await work({ store: store.access, chores: store.chores, runtime });
     } finally {
       await store.close();
     }
   });
-}
-
-async function openFolder({ dataDir }: StoreConfig, { clock }: Runtime): Promise<Store> {
-  const { openEmbeddedStore } = await import('./embedded-store.ts');
-  return openEmbeddedStore(dataDir, clock);
 }
 
 async function openStoreIn(

@@ -1,50 +1,36 @@
-type Words = {
-  /** Why it failed, for the end of a sentence. */
-  reason: string;
-  /** A sentence: what to do when it is a file of the store. */
-  advice: string;
-};
+/** Why it failed, for the end of a sentence; a sentence: what to do when it is a file of the store. */
+type Words = readonly [reason: string, advice: string];
 
-const owner: Words = {
-  reason: 'permission denied',
-  advice: 'Run it as the owner of the data folder, or give that user everything in it: chown -R.',
-};
+const owner: Words = [
+  'permission denied',
+  'Run it as the owner of the data folder, or give that user everything in it: chown -R.',
+];
 const elsewhere = 'Pass the data folder with --data-dir or DATA_DIR.';
 
 const words: Readonly<Record<string, Words>> = {
   EACCES: owner,
   EPERM: owner,
-  EROFS: {
-    reason: 'the file system is read-only',
-    advice:
-      "Mount it for writing. If it became read-only by itself, the disk has errors: check the system's log and the file system.",
-  },
-  ENOSPC: { reason: 'the disk is full', advice: 'Free up space.' },
-  EDQUOT: {
-    reason: "this user's disk quota is exceeded",
-    advice: 'Free up space, or raise the quota.',
-  },
-  EFBIG: {
-    reason: 'the file would exceed the size limit of this user or the file system',
-    advice: 'Raise the file size limit (ulimit -f).',
-  },
-  EIO: {
-    reason: 'the disk reports an error',
-    advice: "Check the system's log, and move the data folder to a healthy disk.",
-  },
-  EMFILE: {
-    reason: 'the process has too many files open',
-    advice: 'Raise the open files limit (ulimit -n).',
-  },
-  ENOENT: { reason: 'no such file or folder', advice: elsewhere },
-  ENOTDIR: { reason: 'a part of the path is not a folder', advice: elsewhere },
-  EISDIR: { reason: 'it is a folder', advice: 'Move it away, or pass another data folder with --data-dir.' },
-  ELOOP: { reason: 'it is a link, which is not followed', advice: 'Replace it with the file itself.' },
+  EROFS: [
+    'the file system is read-only',
+    "Mount it for writing. If it became read-only by itself, the disk has errors: check the system's log and the file system.",
+  ],
+  ENOSPC: ['the disk is full', 'Free up space.'],
+  EDQUOT: ["this user's disk quota is exceeded", 'Free up space, or raise the quota.'],
+  EFBIG: [
+    'the file would exceed the size limit of this user or the file system',
+    'Raise the file size limit (ulimit -f).',
+  ],
+  EIO: ['the disk reports an error', "Check the system's log, and move the data folder to a healthy disk."],
+  EMFILE: ['the process has too many files open', 'Raise the open files limit (ulimit -n).'],
+  ENOENT: ['no such file or folder', elsewhere],
+  ENOTDIR: ['a part of the path is not a folder', elsewhere],
+  EISDIR: ['it is a folder', 'Move it away, or pass another data folder with --data-dir.'],
+  ELOOP: ['it is a link, which is not followed', 'Replace it with the file itself.'],
 };
 
 /** Why a system call failed, for the end of a sentence; undefined for other errors. */
 export function systemReason(error: unknown): string | undefined {
-  return wordsOf(error)?.reason;
+  return words[codeOf(error) ?? '']?.[0];
 }
 
 /** The same, or the error code when no reason is known. */
@@ -54,11 +40,7 @@ export function systemReasonOrCode(error: unknown): string {
 
 /** What to do when it is a file of the store; undefined for other errors. */
 export function systemAdvice(error: unknown): string | undefined {
-  return wordsOf(error)?.advice;
-}
-
-function wordsOf(error: unknown): Words | undefined {
-  return words[codeOf(error) ?? ''];
+  return words[codeOf(error) ?? '']?.[1];
 }
 
 /** The code of a failed system call, such as `ENOENT`; undefined for other errors. */

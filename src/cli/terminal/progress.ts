@@ -32,7 +32,6 @@ export function showProgress(what: string) {
 
 /**
  * For a backup or a restore. Shown on a terminal only.
- *
  * @param bytes of the source; the copy may be smaller, since it omits deleted data
  */
 export function showWholeProgress(bytes: number): WholeReport & { end(): void } {

@@ -46,7 +46,6 @@ export function startQuestions() {
   return {
     /**
      * The answer, trimmed; undefined when the person ends the input (Ctrl+D) or interrupts (Ctrl+C).
-     *
      * @param isHidden for a secret: hides what is typed
      */
     async ask(question: string, { isHidden = false } = {}): Promise<string | undefined> {

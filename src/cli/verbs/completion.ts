@@ -36,13 +36,6 @@ type KnownVerb = {
   values: Values;
 };
 
-type VerbOption = {
-  flags: readonly string[];
-  description: string;
-  /** Undefined for an option without a value. */
-  values: Values | undefined;
-};
-
 function verbsOf(command: Command, path = ''): KnownVerb[] {
   const help = command.createHelp();
   const below = help.visibleCommands(command).filter((verb) => verb.name() !== 'help');
@@ -83,11 +76,14 @@ function quoted(text: string): string {
 
 const PROFILES = "plant-store login --list 2>/dev/null | awk 'NR > 1 { print $1 }'";
 
-function optionOf(option: DeclaredOption): VerbOption {
+type VerbOption = ReturnType<typeof optionOf>;
+
+function optionOf(option: DeclaredOption) {
   const { short, long, flags, description, required, optional } = option;
   return {
     flags: [short, long].filter((flag) => flag !== undefined),
     description,
+    /** Undefined for an option without a value. */
     values: required || optional ? valuesOf(option, flags) : undefined,
   };
 }

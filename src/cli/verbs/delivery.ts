@@ -145,7 +145,6 @@ export function renderDelivery(delivery: DeliveryWithHistory): Line[] {
 
 /**
  * Why a delivery is not sent soon, and how to send it; undefined when it is.
- *
  * @param now in milliseconds; the service's clock may differ from the one here
  */
 export function whyLater(
@@ -171,19 +170,16 @@ function firstLineOf(text: string): string {
   return characters.length > display.excerptLength ? `${cut}…` : cut;
 }
 
-type Awaited = {
-  webhook: string;
-  /** The delivery as the service created it. */
-  sent: Delivery;
-  withinMs?: number;
-};
-
-/** Waits for the first attempt of a delivery. Throws a `Failure` when none comes in time, or at once when none can. */
+/**
+ * Waits for the first attempt of a delivery. Throws a `Failure` when none comes in time, or at once when none can.
+ * @param sent the delivery as the service created it
+ */
 export async function firstAttempt(
   webhooks: Webhooks,
-  { webhook, sent, withinMs = waiting.attemptMs }: Awaited,
+  sent: Delivery,
+  withinMs: number = waiting.attemptMs,
 ): Promise<DeliveryWithHistory> {
-  const { event } = sent;
+  const { webhook, event } = sent;
   const end = Date.now() + withinMs;
   let seen = sent;
   for (let ms: number = waiting.lookMs.first; ; ms = Math.min(2 * ms, waiting.lookMs.most)) {
@@ -197,7 +193,7 @@ export async function firstAttempt(
   }
   throw new Failure(
     `No attempt within ${withinMs / 1000} s: ${holdUp(seen)}. ` +
-      `To see it later: plant-store delivery show ${webhook} ${shellWord(event)}`,
+      `To see it later: plant-store delivery show ${shellWord(webhook)} ${shellWord(event)}`,
   );
 }
 

@@ -10,7 +10,6 @@ export type Forwarder = ReturnType<typeof createForwarder>;
 
 /**
  * Sends events exactly as the service would: the same request, signature and deadline.
- *
  * @param source the URL of the service that sent the events
  */
 export function createForwarder(url: string, keys: SigningKeys, source: string, clock: Clock) {

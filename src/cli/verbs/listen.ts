@@ -1,5 +1,5 @@
 import type { PlantEvent as ApiEvent } from '../../../packages/client/src/schemas.ts';
-import { ConfigError, type Environment } from '../../config/config.ts';
+import { ConfigError } from '../../config/config.ts';
 import { type Runtime, silentLog, systemRuntime } from '../../runtime.ts';
 import { eventTypes, type PlantEvent } from '../../webhooks/port.ts';
 import { failureOf } from '../../webhooks/sending/attempt.ts';
@@ -127,30 +127,25 @@ async function forwarded(event: PlantEvent | undefined, forwarder: Forwarder): P
   return { style, text: error === undefined ? note : `${note}: ${error}` };
 }
 
-/** Prints what the receiver verifies with, each on a line of its own: a double click selects nothing else. */
-async function forwarderFor(flags: ListenFlags, api: Api, runtime: Runtime): Promise<Forwarder | undefined> {
-  const { forwardTo: url } = flags;
+/**
+ * Prints what the receiver verifies with, each on a line of its own: a double click selects nothing else. A new secret
+ * is printed even with `--quiet`. Throws a `ConfigError`.
+ */
+async function forwarderFor(
+  { forwardTo: url, secret: given }: ListenFlags,
+  api: Api,
+  { clock, random }: Runtime,
+): Promise<Forwarder | undefined> {
   if (url === undefined) return undefined;
   const { createForwarder } = await import('./forward.ts');
-  const { secret, named, tell } = secretFor(flags, process.env, runtime);
-  const { privateKey, publicKey } = newKeyPair(runtime.random);
-  const [what, ...shown] = named;
-  tell(`Forwarding to ${url}. Verify with ${what}`, ...shown, 'or with the public key', publicKey);
-  return createForwarder(url, { secrets: [secret], privateKey }, api.url, runtime.clock);
-}
-
-/** The signing secret, and the lines that name it to a person: a new one even with `--quiet`. Throws a `ConfigError`. */
-function secretFor(
-  { secret: given }: ListenFlags,
-  env: Environment,
-  { random }: Runtime,
-): { secret: string; named: readonly string[]; tell: typeof say } {
-  if (given !== undefined) return { secret: given, named: ['your secret'], tell: say };
-  if (env.SECRET) {
-    return { secret: checkedSecret('SECRET', env.SECRET), named: ['the secret in SECRET'], tell: say };
-  }
-  const secret = newSecret(random);
-  return { secret, named: ['the secret', secret], tell: insist };
+  const { SECRET } = process.env;
+  const known = given ?? (SECRET ? checkedSecret('SECRET', SECRET) : undefined);
+  const secret = known ?? newSecret(random);
+  const { privateKey, publicKey } = newKeyPair(random);
+  const orKey = ['or with the public key', publicKey];
+  if (known === undefined) insist(`Forwarding to ${url}. Verify with the secret`, secret, ...orKey);
+  else say(`Forwarding to ${url}. Verify with ${given ? 'your secret' : 'the secret in SECRET'}`, ...orKey);
+  return createForwarder(url, { secrets: [secret], privateKey }, api.url, clock);
 }
 
 /** A host with a port alone means http. */

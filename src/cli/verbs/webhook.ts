@@ -88,7 +88,7 @@ export const verbs: Verbs = {
         const next = `To see the outcome: plant-store delivery show ${id} ${shellWord(sent.event)}`;
         return say(whyLater(sent, Date.parse(sent.createdAt)) ?? next);
       }
-      const tried = await firstAttempt(webhooks, { webhook: id, sent });
+      const tried = await firstAttempt(webhooks, sent);
       if (flags.json) printJson(tried);
       else print(...renderDelivery(tried));
       const reason = failureOf(tried.history[0] ?? {});

@@ -37,7 +37,7 @@ test('disabling a webhook ends the wait for its test', async (t) => {
   const webhooks = webhooksOf(remote);
   const webhook = await remote.webhook();
   const sent = await webhooks.test(webhook);
-  const waited = assert.rejects(firstAttempt(webhooks, { webhook, sent }), {
+  const waited = assert.rejects(firstAttempt(webhooks, sent), {
     message: `The webhook is disabled, so ${sent.event} is held. To send it: plant-store webhook enable ${webhook}`,
   });
   await webhooks.update(webhook, { enabled: false });
@@ -52,7 +52,7 @@ test('when time is up, the verb says when the attempt is due, or that others wai
   await remote.plant('{"name":"Alder"}');
   await remote.receiver.receive(1);
   const sent = await webhooks.test(webhook);
-  await assert.rejects(firstAttempt(webhooks, { webhook, sent, withinMs: 50 }), {
+  await assert.rejects(firstAttempt(webhooks, sent, 50), {
     message:
       /^No attempt within 0\.05 s: it is (?:due at 2\S+Z, and|being sent, or) others wait before it\. To see it later: plant-store delivery show wh_\w+ evt_\w+$/,
   });
