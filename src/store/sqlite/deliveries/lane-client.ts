@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { MessagePort } from 'node:worker_threads';
 import { steadyClock } from '../../../runtime.ts';
 import type { LaneStore, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { soleOwner } from '../../../webhooks/delivery/sole-owner.ts';
@@ -12,13 +11,13 @@ import {
   laneListeners,
 } from '../../lane-threads.ts';
 import { readLane } from '../../rows.ts';
-import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
+import { unavailable } from '../../write-outcomes.ts';
 import { accessEpoch } from '../access/visible-owners.ts';
 import { openConnection } from '../engine/connection.ts';
-import { COMMIT_FAILED, explain, isEnvironment, toPlain } from '../engine/failure.ts';
+import { explain, isEnvironment, toPlain } from '../engine/failure.ts';
 import { createSnapshot, type Snapshot } from '../engine/snapshot.ts';
-import type { Command, Executed } from '../engine/writer.ts';
-import { settle, type WriterReply } from '../engine/writer-reply.ts';
+import type { Command } from '../engine/writer.ts';
+import { sentBatches, type WriterReply } from '../engine/writer-reply.ts';
 import { laneReads } from './lanes.ts';
 
 const clock = { now: Date.now };
@@ -37,15 +36,18 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
   const lanes = laneReads(db);
   const { tell, ...listeners } = laneListeners();
   const changedElsewhere = changesElsewhere(db, snapshot);
-  const writer = writerBehind(port, (news) => {
+  const batches = sentBatches((commands) => port.postMessage(commands));
+  port.on('message', (message: WriterReply | LaneNews) => {
+    if (!('work' in message)) return batches.answered(message);
     snapshot.end();
-    tell(news);
+    tell(message);
   });
+  port.on('close', () => batches.end());
   const dueClock = steadyClock(clock);
   const commits = groupCommit<Command>(
     async (commands) => {
       try {
-        return (await writer.execute(commands)).outcomes;
+        return (await batches.execute(commands)).outcomes;
       } finally {
         snapshot.end();
       }
@@ -104,34 +106,5 @@ function changesElsewhere(db: DatabaseSync, snapshot: Snapshot): () => string[] 
     if (now === known) return [];
     known = now;
     return snapshot.read(() => all.all().map(({ id }) => String(id)));
-  };
-}
-
-/** Sends one batch at a time to the writer thread. */
-function writerBehind(port: MessagePort, heard: (news: LaneNews) => void) {
-  let waiting: PromiseWithResolvers<Executed> | undefined;
-  let isClosed = false;
-
-  port.on('message', (message: WriterReply | LaneNews) => {
-    if ('work' in message) {
-      heard(message);
-      return;
-    }
-    const batch = waiting;
-    waiting = undefined;
-    if (batch) settle(batch, message);
-  });
-  port.on('close', () => {
-    isClosed = true;
-    waiting?.reject(outcomeUnknown(COMMIT_FAILED, undefined));
-  });
-
-  return {
-    execute(commands: Command[]): Promise<Executed> {
-      if (isClosed) return Promise.reject(unavailable(undefined));
-      waiting = Promise.withResolvers();
-      port.postMessage(commands);
-      return waiting.promise;
-    },
   };
 }

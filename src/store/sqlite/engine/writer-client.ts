@@ -2,10 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { AppError } from '../../../errors.ts';
 import { threadEnvironment } from '../../../runtime.ts';
-import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
-import { COMMIT_FAILED, fromPlain, StoreFailure } from './failure.ts';
-import { type Command, createWriter, type Executed, type WriterParts } from './writer.ts';
-import { settle, type WriterReply } from './writer-reply.ts';
+import { fromPlain, StoreFailure } from './failure.ts';
+import { type Command, createWriter, type WriterParts } from './writer.ts';
+import { sentBatches, type WriterReply } from './writer-reply.ts';
 import type { WriterMessage, WriterNews, WriterOptions } from './writer-thread.ts';
 
 type WriterEvents = {
@@ -34,33 +33,21 @@ export function threadWriter(options: WriterOptions, events: WriterEvents) {
   });
   const post = (message: WriterMessage, transferred: MessagePort[] = []) =>
     thread.postMessage(message, transferred);
-  let waiting: PromiseWithResolvers<Executed> | undefined;
-  let ended: AppError | undefined;
+  const batches = sentBatches(post);
+  let hasDied = false;
   const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
 
   thread.on('message', (reply: WriterReply | WriterNews) => {
-    if ('senderBatch' in reply) {
-      events.senderBatchEnded(reply.senderBatch && fromPlain(reply.senderBatch));
-      return;
-    }
-    const batch = waiting;
-    waiting = undefined;
-    if (batch) settle(batch, reply);
+    if ('senderBatch' in reply) events.senderBatchEnded(reply.senderBatch && fromPlain(reply.senderBatch));
+    else batches.answered(reply);
   });
   thread.on('error', (error: Error) => {
-    ended = unavailable(error);
-    // Within a batch, whether its commit reached the disk is unknown.
-    if (waiting) waiting.reject(outcomeUnknown(COMMIT_FAILED, error));
-    else events.died(new StoreFailure(error.message, { isFinal: true, cause: error }));
+    hasDied = true;
+    if (!batches.end(error)) events.died(new StoreFailure(error.message, { isFinal: true, cause: error }));
   });
 
   return {
-    execute(commands: Command[]): Promise<Executed> {
-      if (ended) return Promise.reject(ended);
-      waiting = Promise.withResolvers();
-      post(commands);
-      return waiting.promise;
-    },
+    execute: batches.execute,
     /** Connects another thread, and closes its previous connection. */
     connect(): MessagePort {
       const { port1, port2 } = new MessageChannel();
@@ -68,7 +55,7 @@ export function threadWriter(options: WriterOptions, events: WriterEvents) {
       return port2;
     },
     async close(): Promise<void> {
-      if (ended) return;
+      if (hasDied) return;
       post('close');
       await exited;
     },
