@@ -4,7 +4,7 @@ import { mayBeDone } from '../../packages/client/src/retries.ts';
 import type { Api } from './api-options.ts';
 import { Failure } from './failure.ts';
 
-export type Asked = {
+type Asked = {
   api: Api;
   method: string | undefined;
   location?: string | null;

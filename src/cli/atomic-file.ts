@@ -12,7 +12,7 @@ export type Write = (text: string) => Promise<void>;
 /** @param isTerminal whether the output goes to a terminal */
 type Work<T> = (write: Write, isTerminal: boolean) => Promise<T>;
 
-export type FileOptions = {
+type FileOptions = {
   /** Permissions; by default the previous file's or, for a new file, the system's default. */
   mode?: number | undefined;
   /** Whether it may replace a file; otherwise, throws a `Failure`. */

@@ -6,7 +6,7 @@ import type { Api } from './api-options.ts';
 import { requests } from './limits.ts';
 import { type PageQuery, pagesOf } from './pages.ts';
 
-export type EventOptions = {
+type EventOptions = {
   /** RFC 3339. The feed's cursors know no times, so earlier events are read and skipped. */
   since?: string | undefined;
   signal: AbortSignal;
@@ -34,7 +34,7 @@ export function eventPages(
   return pagesOf(ask, { limit, signal });
 }
 
-export type FollowOptions = EventOptions & {
+type FollowOptions = EventOptions & {
   /** Called with a message for the person: the stream is open, lost, or may have missed events. */
   onChange(message: string): void;
 };

@@ -72,7 +72,9 @@ export function lockAgainstServers(dataDir: string, refusal: string): () => void
   try {
     return lockForServing(lockIn(dataDir));
   } catch (cause) {
-    if (sqliteCode(cause) !== undefined) throw cause;
+    const failure = fileFailure(cause, `The data folder ${dataDir} cannot be used`);
+    // Without such a reason, a server holds the lock.
+    if (failure !== cause || sqliteCode(cause) !== undefined) throw failure;
     throw new Failure(refusal, { cause });
   }
 }

@@ -1,3 +1,4 @@
+import type { PlantEvent } from '../../../packages/client/src/schemas.ts';
 import { serviceFor } from '../api.ts';
 import type { ApiFlags } from '../api-options.ts';
 import { eventPages } from '../events.ts';
@@ -27,14 +28,7 @@ export const verbs: Verbs = {
       const pages = eventPages(service, { since, limit, signal: outputAbandoned() });
       const { isEmpty, hasMore } = await (json
         ? printArray(pages, prettyJson)
-        : printTable(pages, headings, ({ id, type, createdAt, plant: { id: plant, name, tag = '' } }) => [
-            id,
-            type,
-            createdAt,
-            String(plant),
-            name,
-            tag,
-          ]));
+        : printTable(pages, headings, rowOf));
       if (isEmpty && !json) say('No events found.');
       if (hasMore) say('There are more: omit --limit to list all of them.');
     },
@@ -47,3 +41,7 @@ export const verbs: Verbs = {
     run: follow,
   },
 };
+
+function rowOf({ id, type, createdAt, plant }: PlantEvent): string[] {
+  return [id, type, createdAt, String(plant.id), plant.name, plant.tag ?? ''];
+}

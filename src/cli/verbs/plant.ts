@@ -47,17 +47,11 @@ export const verbs: Verbs = {
     async run(flags: ListFlags) {
       const { limit, tag, name, json, ids } = flags;
       const pages = wantedPages(serviceFor(flags, { patience: {} }), flags);
-      const headings = ['ID', 'NAME', 'TAG', 'OWNER'];
       const { isEmpty, hasMore } = await (ids
         ? printLines(pages, ({ id }) => String(id))
         : json
           ? printArray(pages, plantJson)
-          : printTable(pages, headings, (plant) => [
-              String(plant.id),
-              plant.name,
-              plant.tag ?? '',
-              plant.owner,
-            ]));
+          : printTable(pages, ['ID', 'NAME', 'TAG', 'OWNER'], rowOf));
       if (isEmpty && !ids && !json) {
         const tagged = tag === undefined ? '' : ` with the tag "${tag}"`;
         const named = name === undefined ? '' : ` whose name starts with "${name}"`;
@@ -134,6 +128,10 @@ export const verbs: Verbs = {
   import: plantImport,
   export: plantExport,
 };
+
+function rowOf({ id, name, tag = '', owner }: ListedPlant): string[] {
+  return [String(id), name, tag, owner];
+}
 
 /** With `--ids`, only the user's own plants: for other verbs, ids mean only those. */
 async function* wantedPages(

@@ -90,6 +90,19 @@ test('nothing is restored under a running server', async () => {
   });
 });
 
+test('a lock that cannot be opened is not taken for a running server', async () => {
+  await withBackup(async (folder, file) => {
+    const lock = join(folder, 'serving.lock');
+    await rm(lock, { force: true });
+    await symlink('serving.lock', lock);
+    assert.equal(
+      failureOf(await restore(folder, file)),
+      `error: The data folder ${folder} cannot be used: it is a link, which is not followed.`,
+    );
+    assert.equal(plantsIn(storePath(folder)), 5);
+  });
+});
+
 test('the log of the previous store is not applied to the restored one', async () => {
   await withBackup(async (folder, file) => {
     const service = await serve(folder, { BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know' });
