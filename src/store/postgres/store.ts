@@ -1,4 +1,3 @@
-import type { AccessStore } from '../../access/port.ts';
 import type { DatabaseUrl } from '../../config/database-url.ts';
 import type { KeyStore } from '../../idempotency/port.ts';
 import type { Measures } from '../../observability/port.ts';
@@ -10,16 +9,9 @@ import { listEnds } from '../list-end.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store } from '../store.ts';
 import { type Created, createOutcome } from '../write-outcomes.ts';
-import { addShare, removeShare, shareReads } from './access/shares.ts';
-import {
-  createToken,
-  recordUses,
-  revokeToken,
-  rotateToken,
-  setBootstrapToken,
-  tokenReads,
-} from './access/tokens.ts';
-import { createUser, deleteUser, ensureUser, setUserDisabled, userReads } from './access/users.ts';
+import { shareStore } from './access/shares.ts';
+import { tokenStore } from './access/tokens.ts';
+import { userStore } from './access/users.ts';
 import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
 import { choreReads, removeExpired, slicesOf } from './deliveries/chores.ts';
 import { createTest, deliveryReads, redeliver, startReplay } from './deliveries/deliveries.ts';
@@ -104,7 +96,13 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
 
   return {
     plants: plantStore({ database, queues, visible }, options),
-    access: accessStore({ database, queues, visible, heartbeat }),
+    access: {
+      ...userStore(database, queues.run),
+      ...shareStore(database, queues.run),
+      ...tokenStore(database, queues.run),
+      visibleOwners: visible.of,
+      accessEpoch: heartbeat.epoch,
+    },
     keys: keyStore({ database, queues }),
     ...webhookStores({ database, queues, visible }),
     lanes,
@@ -144,33 +142,6 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
     page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
     hasNames: namesCheck(database, visible),
     ...listEnds(endReads(database, visible)),
-  };
-}
-
-function accessStore({
-  database,
-  queues: { run },
-  visible,
-  heartbeat,
-}: Parts & Pick<Opened, 'heartbeat'>): AccessStore {
-  const users = userReads(database);
-  return {
-    ...users,
-    createUser: (user) => run(createUser(user)),
-    ensureUser: async (user) => (await users.user(user.name)) ?? run(ensureUser(user)),
-    setUserDisabled: (name, isDisabled, at) => run(setUserDisabled(name, isDisabled, at)),
-    deleteUser: (name, at) => run(deleteUser(name, at)),
-    ...shareReads(database),
-    addShare: (share, most) => run(addShare(share, most)),
-    removeShare: (share) => run(removeShare(share)),
-    visibleOwners: visible.of,
-    ...tokenReads(database),
-    createToken: (token, asking, caller) => run(createToken(token, asking), caller),
-    rotateToken: (rotation, asking, caller) => run(rotateToken(rotation, asking), caller),
-    revokeToken: (id, at, user, caller) => run(revokeToken(id, at, user), caller),
-    recordUses: (uses) => run(recordUses(uses)),
-    setBootstrapToken: (token) => run(setBootstrapToken(token)),
-    accessEpoch: heartbeat.epoch,
   };
 }
 

@@ -1,9 +1,9 @@
-import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
+import type { AccessStore } from '../../../access/port.ts';
 import { SHARES, toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
 import { type Database, type Query, type Row, statement, statementOf } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
-import type { Work } from '../engine/writer.ts';
+import type { Run } from '../engine/queues.ts';
 import type { Announced } from '../replicas/hints.ts';
 
 /**
@@ -25,37 +25,11 @@ const INSERT = statement`INSERT INTO shares (owner, viewer, created_at, removed_
   FROM (SELECT 1) AS one
   LEFT JOIN removed_events r ON r.owner = $1`;
 
-/** Lets the viewer read all of the owner's plants, unless one of them has `most` shares on their side. */
-export function addShare({ owner, viewer, at }: NewShare, most: number): Work<ShareOutcome> {
-  return async (query, announced) => {
-    if (owner === viewer) return 'same user';
-    const [from, to] = await lockNamed(query, owner, viewer);
-    if (from === undefined) return 'no owner';
-    if (to === undefined) return 'no viewer';
-    const [standing] = await query(STANDING, [from, to]);
-    if (standing?.is_there === true) return 'shared before';
-    if (Number(standing?.of_owner) >= most) return 'owner full';
-    if (Number(standing?.of_viewer) >= most) return 'viewer full';
-    await query(INSERT, [from, to, at]);
-    announced.access = true;
-    return 'shared';
-  };
-}
-
 const TOUCH = statement`${TOUCH_USERS('$1')}`;
 
 const REMOVE = statement`DELETE FROM shares
   WHERE owner = $1 AND viewer = $2
   RETURNING owner, viewer`;
-
-export function removeShare({ owner, viewer }: { owner: string; viewer: string }): Work<boolean> {
-  return async (query, announced) => {
-    const [from, to] = await lockNamed(query, owner, viewer);
-    if (from === undefined || to === undefined) return false;
-    await query(TOUCH, [from]);
-    return removed(await query(REMOVE, [from, to]), query, announced);
-  };
-}
 
 const REMOVE_OF = statement`DELETE FROM shares
   WHERE owner = $1 OR viewer = $1
@@ -102,9 +76,32 @@ async function removed(shares: readonly Row[], query: Query, announced: Announce
 
 const ALL = statementOf(SHARES);
 
-export function shareReads({ read }: Pick<Database, 'read'>) {
+type ShareStore = Pick<AccessStore, 'shares' | 'addShare' | 'removeShare'>;
+
+export function shareStore({ read }: Pick<Database, 'read'>, run: Run): ShareStore {
   return {
-    shares: async (): Promise<Share[]> => (await read(ALL)).map(toShare),
+    shares: async () => (await read(ALL)).map(toShare),
+    addShare: ({ owner, viewer, at }, most) =>
+      run(async (query, announced) => {
+        if (owner === viewer) return 'same user';
+        const [from, to] = await lockNamed(query, owner, viewer);
+        if (from === undefined) return 'no owner';
+        if (to === undefined) return 'no viewer';
+        const [standing] = await query(STANDING, [from, to]);
+        if (standing?.is_there === true) return 'shared before';
+        if (Number(standing?.of_owner) >= most) return 'owner full';
+        if (Number(standing?.of_viewer) >= most) return 'viewer full';
+        await query(INSERT, [from, to, at]);
+        announced.access = true;
+        return 'shared';
+      }),
+    removeShare: ({ owner, viewer }) =>
+      run(async (query, announced) => {
+        const [from, to] = await lockNamed(query, owner, viewer);
+        if (from === undefined || to === undefined) return false;
+        await query(TOUCH, [from]);
+        return removed(await query(REMOVE, [from, to]), query, announced);
+      }),
   };
 }
 

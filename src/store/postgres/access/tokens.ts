@@ -1,15 +1,14 @@
 import type {
+  AccessStore,
   Asking,
   NewToken,
-  StoredToken,
-  TokenCreationOutcome,
   TokenRefusal,
   TokenRotation,
   TokenRotationOutcome,
-  TokenUse,
 } from '../../../access/port.ts';
 import { ifFound, toToken } from '../../rows.ts';
 import { type Database, pathId, type Query, statement } from '../engine/database.ts';
+import type { Run } from '../engine/queues.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { ensure } from './users.ts';
@@ -26,14 +25,6 @@ const INSERT = statement`INSERT INTO tokens (hash, id, user_id, label, scopes, b
 
 function insertValues({ hash, id, label, scopes, createdAt, expiresAt, user }: NewToken, bootstrap: boolean) {
   return [hash, id, label, scopes.join(' '), bootstrap, createdAt, expiresAt, user];
-}
-
-export function createToken(token: NewToken, asking?: Asking): Work<TokenCreationOutcome> {
-  return async (query, announced) => {
-    const refusal = asking && (await makeRoom(query, announced, { ...asking, at: token.createdAt, adds: 1 }));
-    if (refusal) return refusal;
-    return (await query(INSERT, insertValues(token, false))).length > 0 ? 'created' : 'no user';
-  };
 }
 
 /** Of one user one after the other, as for webhooks. */
@@ -98,7 +89,7 @@ const REPLACE = statement`UPDATE tokens
   SET expires_at = least(expires_at, $1), replaced_by = $2
   WHERE id = $3`;
 
-export function rotateToken(rotation: TokenRotation, asking?: Asking): Work<TokenRotationOutcome> {
+function rotate(rotation: TokenRotation, asking?: Asking): Work<TokenRotationOutcome> {
   const { replacement, overlapUntil } = rotation;
   const { hash, createdAt: at, expiresAt } = replacement;
   const id = pathId(rotation.id);
@@ -125,15 +116,6 @@ const REVOKE = statement`UPDATE tokens
   WHERE id = $1 AND ($3::int8 IS NULL OR user_id = $3 AND ${IS_LIVE})
   RETURNING 1`;
 
-export function revokeToken(id: string, at: number, user?: number): Work<boolean> {
-  return async (query, announced) => {
-    const isThere = (await query(REVOKE, [pathId(id), at, user])).length > 0;
-    // The trigger of the statement raises the epoch also when there is no such token.
-    announced.access = true;
-    return isThere;
-  };
-}
-
 /** A locked one is just revoked or rotated, and then looked up anew, or another replica records the same. */
 const RECORD_USES = statement`UPDATE tokens t
   SET last_used_on = u.day
@@ -145,11 +127,6 @@ const RECORD_USES = statement`UPDATE tokens t
     FOR NO KEY UPDATE OF tokens SKIP LOCKED
   ) u
   WHERE t.id = u.id`;
-
-export function recordUses(uses: readonly TokenUse[]): Work<void> {
-  const rows = JSON.stringify(uses.map(({ id, on }) => ({ id, day: on })));
-  return async (query) => void (await query(RECORD_USES, [rows]));
-}
 
 /** Replicas that start together set the token one after the other. */
 const LOCK_OPERATOR = statement`SELECT 1 FROM users WHERE id = $1 FOR UPDATE`;
@@ -168,7 +145,7 @@ const DROP_OUTDATED = statement`DELETE FROM tokens
 
 const HAS_HASH = statement`SELECT 1 FROM tokens WHERE hash = $1`;
 
-export function setBootstrapToken(token: NewToken): Work<void> {
+function replaceBootstrap(token: NewToken): Work<void> {
   return async (query, announced) => {
     const { id } = await ensure(query, { name: token.user, at: token.createdAt });
     await query(LOCK_OPERATOR, [id]);
@@ -198,11 +175,34 @@ const OF_USER = statement`${TOKENS}
 const FIND = statement`${TOKENS}
   WHERE t.hash = $1`;
 
-export function tokenReads({ read }: Pick<Database, 'read'>) {
+type TokenStore = Pick<
+  AccessStore,
+  'tokens' | 'findToken' | 'createToken' | 'rotateToken' | 'revokeToken' | 'recordUses' | 'setBootstrapToken'
+>;
+
+export function tokenStore({ read }: Pick<Database, 'read'>, run: Run): TokenStore {
   return {
-    tokens: async (user?: number): Promise<StoredToken[]> =>
-      (await (user === undefined ? read(ALL) : read(OF_USER, [user]))).map(toToken),
-    findToken: async (hash: string): Promise<StoredToken | undefined> =>
-      ifFound((await read(FIND, [hash]))[0], toToken),
+    tokens: async (user) => (await (user === undefined ? read(ALL) : read(OF_USER, [user]))).map(toToken),
+    findToken: async (hash) => ifFound((await read(FIND, [hash]))[0], toToken),
+    createToken: (token, asking, caller) =>
+      run(async (query, announced) => {
+        const refusal =
+          asking && (await makeRoom(query, announced, { ...asking, at: token.createdAt, adds: 1 }));
+        if (refusal) return refusal;
+        return (await query(INSERT, insertValues(token, false))).length > 0 ? 'created' : 'no user';
+      }, caller),
+    rotateToken: (rotation, asking, caller) => run(rotate(rotation, asking), caller),
+    revokeToken: (id, at, user, caller) =>
+      run(async (query, announced) => {
+        const isThere = (await query(REVOKE, [pathId(id), at, user])).length > 0;
+        // The trigger of the statement raises the epoch also when there is no such token.
+        announced.access = true;
+        return isThere;
+      }, caller),
+    async recordUses(uses) {
+      const rows = JSON.stringify(uses.map(({ id, on }) => ({ id, day: on })));
+      await run((query) => query(RECORD_USES, [rows]));
+    },
+    setBootstrapToken: (token) => run(replaceBootstrap(token)),
   };
 }

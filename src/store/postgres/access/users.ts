@@ -1,8 +1,8 @@
-import type { Belongings, User } from '../../../access/port.ts';
+import type { AccessStore, User } from '../../../access/port.ts';
 import { ifFound, toBelongings, toUser } from '../../rows.ts';
 import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/webhooks.ts';
 import { type Database, type Query, type Row, statement } from '../engine/database.ts';
-import type { Work } from '../engine/writer.ts';
+import type { Run } from '../engine/queues.ts';
 import { removeSharesOf } from './shares.ts';
 
 const COLUMNS = 'id, name, created_at, disabled_at';
@@ -30,50 +30,13 @@ const SET_DELETED = statement`UPDATE users
 
 const DROP_TOKENS = statement`DELETE FROM tokens WHERE user_id = $1`;
 
-export function createUser({ name, at }: { name: string; at: number }): Work<User | undefined> {
-  return async (query) => firstUser(await query(INSERT, [name, at]));
-}
-
-/** Returns the user of this name; creates them if missing. */
-export function ensureUser(user: { name: string; at: number }): Work<User> {
-  return (query) => ensure(query, user);
-}
-
-/** Like `ensureUser`, within a larger transaction. */
+/** Returns the user of this name, created if missing, within a transaction. */
 export async function ensure(query: Query, { name, at }: { name: string; at: number }): Promise<User> {
   const find = async () => firstUser(await query(FIND, [name]));
   // Someone else may create the user between the first two.
   const user = (await find()) ?? firstUser(await query(INSERT, [name, at])) ?? (await find());
   if (!user) throw new Error('the user does not exist and could not be created');
   return user;
-}
-
-export function setUserDisabled(name: string, isDisabled: boolean, at: number): Work<boolean> {
-  return async (query, announced) => {
-    const user = firstUser(await query(LOCK, [name]));
-    if (!user) return false;
-    if ((user.disabledAt !== undefined) === isDisabled) return true;
-    await query(SET_DISABLED, [isDisabled ? at : null, user.id]);
-    announced.access = true;
-    if (isDisabled) await disableWebhooksOf(user.id, query, announced);
-    else await enableWebhooksOf(user.id, at, query, announced);
-    return true;
-  };
-}
-
-/** Deletes the user, their tokens, webhooks and shares; plants and events follow later (`AccessStore.deleteUser`). */
-export function deleteUser(name: string, at: number): Work<boolean> {
-  return async (query, announced) => {
-    const user = firstUser(await query(LOCK, [name]));
-    if (!user) return false;
-    // First, because revoking a token locks it before the access epoch, which every other statement here locks.
-    await query(DROP_TOKENS, [user.id]);
-    await query(SET_DELETED, [at, user.id]);
-    announced.access = true;
-    await deleteWebhooksOf(user.id, query, announced);
-    await removeSharesOf(user.id, query, announced);
-    return true;
-  };
 }
 
 const ALL = statement`SELECT ${COLUMNS}
@@ -88,12 +51,43 @@ const BELONGINGS = statement`SELECT (SELECT count(*) FROM plants WHERE owner = u
   FROM users u
   WHERE u.name = $1 AND u.deleted_at IS NULL`;
 
-export function userReads({ read }: Pick<Database, 'read'>) {
+type UserStore = Pick<
+  AccessStore,
+  'users' | 'user' | 'belongings' | 'createUser' | 'ensureUser' | 'setUserDisabled' | 'deleteUser'
+>;
+
+export function userStore({ read }: Pick<Database, 'read'>, run: Run): UserStore {
+  const user = async (name: string) => firstUser(await read(FIND, [name]));
   return {
-    users: async (): Promise<User[]> => (await read(ALL)).map(toUser),
-    user: async (name: string): Promise<User | undefined> => firstUser(await read(FIND, [name])),
-    belongings: async (name: string): Promise<Belongings | undefined> =>
-      ifFound((await read(BELONGINGS, [name]))[0], toBelongings),
+    users: async () => (await read(ALL)).map(toUser),
+    user,
+    belongings: async (name) => ifFound((await read(BELONGINGS, [name]))[0], toBelongings),
+    createUser: ({ name, at }) => run(async (query) => firstUser(await query(INSERT, [name, at]))),
+    ensureUser: async (wanted) => (await user(wanted.name)) ?? run((query) => ensure(query, wanted)),
+    setUserDisabled: (name, isDisabled, at) =>
+      run(async (query, announced) => {
+        const user = firstUser(await query(LOCK, [name]));
+        if (!user) return false;
+        if ((user.disabledAt !== undefined) === isDisabled) return true;
+        await query(SET_DISABLED, [isDisabled ? at : null, user.id]);
+        announced.access = true;
+        if (isDisabled) await disableWebhooksOf(user.id, query, announced);
+        else await enableWebhooksOf(user.id, at, query, announced);
+        return true;
+      }),
+    /** Plants and events follow later. */
+    deleteUser: (name, at) =>
+      run(async (query, announced) => {
+        const user = firstUser(await query(LOCK, [name]));
+        if (!user) return false;
+        // First, because revoking a token locks it before the access epoch, which every other statement here locks.
+        await query(DROP_TOKENS, [user.id]);
+        await query(SET_DELETED, [at, user.id]);
+        announced.access = true;
+        await deleteWebhooksOf(user.id, query, announced);
+        await removeSharesOf(user.id, query, announced);
+        return true;
+      }),
   };
 }
 

@@ -8,6 +8,7 @@ import { refuseUndone } from '../../write-outcomes.ts';
 import { alone, type Command, goTogether, type Work, type Write } from './writer.ts';
 
 export type Queues = ReturnType<typeof createQueues>;
+export type Run = Queues['run'];
 
 /** Queues the commands of requests for the writer. */
 export function createQueues(write: Write, clock: Clock, measures?: Measures) {
