@@ -8,7 +8,7 @@ export type RevivedToken = { id: string; user: string; label: string };
 export type Comparison = {
   /** Undefined when unknown: these are different stores, or one of them cannot be read. */
   revived: RevivedToken[] | undefined;
-  /** Whether the store to be replaced can be read. */
+  /** Whether the store to be replaced can be read, and so can be restored. */
   isReadable: boolean;
 };
 

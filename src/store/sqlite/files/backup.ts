@@ -4,7 +4,7 @@ import type { UnfinishedStore } from '../engine/unfinished-stores.ts';
 import { flushFile, placeFile, replaceFile } from './durable-files.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
-export type BackupOptions = {
+type BackupOptions = {
   /** The store's file; a server may be running on it. */
   from: string;
   to: string;
@@ -15,15 +15,13 @@ export type BackupOptions = {
   report: WholeReport;
 };
 
-export type Backup = { bytes: number; plants: number };
-
 /**
  * Writes a snapshot of a store to a file while others use the store. The file gets its name when it is checked and on
  * disk; only its owner may read it.
  * @returns undefined if a file has appeared at `to` that must not be replaced
  * @throws errors of `copyAndCheck` and of the file system; nothing is left behind then
  */
-export async function backUp(options: BackupOptions): Promise<Backup | undefined> {
+export async function backUp(options: BackupOptions): Promise<{ bytes: number; plants: number } | undefined> {
   const { from, to, unfinished, replaces, report } = options;
   const { path } = unfinished;
   try {

@@ -45,31 +45,22 @@ export function contentsOf(db: DatabaseSync): Contents {
   };
 }
 
-type Rule = { count: string; says: string };
-
-/** Rules that every transaction keeps but no constraint enforces. */
-const rules: readonly Rule[] = [
-  {
-    // Removal works in slices and may delete an event before or after its deliveries.
-    count: `SELECT count(*) AS count
-            FROM deliveries d
-            JOIN webhooks w ON w.id = d.webhook AND w.status <> 'deleted'
-            JOIN users u ON u.id = d.owner AND u.deleted_at IS NULL
-            LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
-            WHERE e.id IS NULL
-              AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = d.webhook AND owner = d.owner)`,
-    says: 'deliveries have no event',
-  },
-];
-
+/** The messages for rules that every transaction keeps but no constraint enforces. */
 function brokenRules(db: DatabaseSync): string[] {
-  const found = rules.flatMap(({ count, says }) => {
-    const broken = countIn(db, count);
-    return broken === 0 ? [] : [`${broken} ${says}.`];
-  });
-  const silent = plantsWithoutEvent(db);
-  return silent === 0 ? found : [...found, `${silent} plants have no event.`];
+  const lacking = { deliveries: countIn(db, DELIVERIES_WITHOUT_EVENT), plants: plantsWithoutEvent(db) };
+  return Object.entries(lacking).flatMap(([what, count]) =>
+    count === 0 ? [] : `${count} ${what} have no event.`,
+  );
 }
+
+/** Removal works in slices and may delete an event before or after its deliveries. */
+const DELIVERIES_WITHOUT_EVENT = `SELECT count(*) AS count
+  FROM deliveries d
+  JOIN webhooks w ON w.id = d.webhook AND w.status <> 'deleted'
+  JOIN users u ON u.id = d.owner AND u.deleted_at IS NULL
+  LEFT JOIN events e ON e.owner = d.owner AND e.id = d.event
+  WHERE e.id IS NULL
+    AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = d.webhook AND owner = d.owner)`;
 
 /**
  * Each plant has an event until the retention, oldest first, or the removal of its owner, in slices, removes it. No

@@ -12,7 +12,7 @@ import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../../limits.ts';
-import { type Comparison, compareTokens, type RevivedToken } from '../access/revived-tokens.ts';
+import { type Comparison, compareTokens } from '../access/revived-tokens.ts';
 import { isDamage } from '../engine/failure.ts';
 import { removeSizeRecord } from '../engine/size-record.ts';
 import { openUnfinishedStore } from '../engine/unfinished-stores.ts';
@@ -21,7 +21,7 @@ import { makeLogDurable } from './durable-log.ts';
 import type { Contents } from './inspect.ts';
 import { copyAndCheck, type WholeReport } from './whole-store.ts';
 
-export type RestoreOptions = {
+type RestoreOptions = {
   from: string;
   /** The store's file, in an existing folder. The caller holds the server lock. */
   path: string;
@@ -29,14 +29,11 @@ export type RestoreOptions = {
   report: WholeReport;
 };
 
-export type Restored = Contents & {
-  /** The kept previous store; undefined without one. */
-  before: string | undefined;
-  /** Whether the previous store is readable, and so can be restored. */
-  isReadable: boolean;
-  /** Tokens valid in the backup, but before the restore no longer, or not for as long. Undefined: unknown. */
-  revived: RevivedToken[] | undefined;
-};
+export type Restored = Contents &
+  Comparison & {
+    /** The kept previous store; undefined without one. */
+    before: string | undefined;
+  };
 
 /**
  * Replaces a store by a checked copy of another. If it is killed, one of them is in place, complete; running it again
