@@ -14,6 +14,13 @@ export type CursorKeys = {
   storeKey: number;
 };
 
+export type WriteRules = {
+  /** The delay from an event to the first attempt of its deliveries. */
+  deliveryDelayMs: number;
+  /** The most plants a user may have; undefined for no limit. */
+  maxPlantsPerUser?: number | undefined;
+};
+
 /**
  * All stored data, with one port for each feature. Each write method is one transaction: no transaction crosses the
  * port, and a method resolves only when its effect is on disk.

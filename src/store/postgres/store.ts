@@ -7,7 +7,7 @@ import type { ChoreStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
 import { listEnds } from '../list-end.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
-import type { CursorKeys, Store } from '../store.ts';
+import type { CursorKeys, Store, WriteRules } from '../store.ts';
 import { type Created, createOutcome } from '../write-outcomes.ts';
 import { shareStore } from './access/shares.ts';
 import { tokenStore } from './access/tokens.ts';
@@ -29,7 +29,7 @@ import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import { createQueues, type Queues } from './engine/queues.ts';
 import { storeReads } from './engine/readings.ts';
 import { batched, createWriter } from './engine/writer.ts';
-import { type CreateRules, creates } from './plants/creates.ts';
+import { creates } from './plants/creates.ts';
 import { keepAnswer, keptAnswer } from './plants/idempotency.ts';
 import { pageReads } from './plants/page-reads.ts';
 import { deletes } from './plants/plant-deletes.ts';
@@ -37,7 +37,7 @@ import { endReads, namesCheck, plantPages } from './plants/plants.ts';
 import { type Heartbeat, startHeartbeat } from './replicas/heartbeat.ts';
 import { createNews } from './replicas/news.ts';
 
-export type PostgresOptions = CreateRules & {
+export type PostgresOptions = WriteRules & {
   url: DatabaseUrl;
   /** The most open connections; one more listens for hints. */
   connections: number;
@@ -66,7 +66,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   try {
     const onWait = () => log.warn({}, SCHEMA_WAITS);
     for (const migration of await migrate(database, { now: clock.now(), onWait })) tell(migration);
-    const cursorKeys = await readCursorKeys(database);
+    const [keys = {}] = await database.read(statementOf(CURSOR_KEYS));
+    const cursorKeys = toCursorKeys(keys);
     return storeOn({ database, cursorKeys, heartbeat: await startHeartbeat(database, log) }, options);
   } catch (error) {
     await database.close();
@@ -187,9 +188,4 @@ function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): C
     },
     removeExpired: (request) => queues.slice(removeExpired(request)),
   };
-}
-
-async function readCursorKeys({ read }: Pick<Database, 'read'>): Promise<CursorKeys> {
-  const [row] = await read(statementOf(CURSOR_KEYS));
-  return toCursorKeys(row ?? {});
 }

@@ -7,7 +7,7 @@ import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
 import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES, groupCommit } from '../batch.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
-import type { Store } from '../store.ts';
+import type { Store, WriteRules } from '../store.ts';
 import { createOutcome, refuseUndone } from '../write-outcomes.ts';
 import { shareReads } from './access/shares.ts';
 import { tokenReads } from './access/tokens.ts';
@@ -26,13 +26,13 @@ import { sizeOf, storeReads } from './engine/readings.ts';
 import { createSnapshot, type Snapshot } from './engine/snapshot.ts';
 import { lookAtFiles, storeFiles } from './engine/store-files.ts';
 import { type Watch, watchStore } from './engine/watch.ts';
-import type { Command, WriteName, WriterRules, Writes } from './engine/writer.ts';
+import type { Command, WriteName, Writes } from './engine/writer.ts';
 import { inlineWriter, threadWriter, type Writer } from './engine/writer-client.ts';
 import { idempotencyReads } from './plants/idempotency.ts';
 import { plantReads } from './plants/plants.ts';
 import { createVersions, type Versions, versionReads } from './plants/versions.ts';
 
-export type SqliteOptions = WriterRules & {
+export type SqliteOptions = WriteRules & {
   path: string;
   /** `thread` for a server; `inline` for a program that writes little and exits. */
   writer: 'thread' | 'inline';

@@ -1,5 +1,6 @@
 import type { AppError } from '../../../errors.ts';
 import { foldName, LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
+import type { WriteRules } from '../../store.ts';
 import { fault, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import { type Statement, statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
@@ -17,17 +18,10 @@ import {
 import { removeOver, requestOf } from './idempotency.ts';
 import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
 
-export type CreateRules = {
-  /** The delay from an event to the first attempt of its deliveries. */
-  deliveryDelayMs: number;
-  /** The most plants a user may have; undefined for no limit. */
-  maxPlantsPerUser?: number | undefined;
-};
-
 const NO_OWNER = 'no owner';
 
 /** Adds the plants of a batch with their events and deliveries in one statement. */
-export function creates({ deliveryDelayMs, maxPlantsPerUser }: CreateRules): Batched<Create> {
+export function creates({ deliveryDelayMs, maxPlantsPerUser }: WriteRules): Batched<Create> {
   const isLimited = maxPlantsPerUser !== undefined;
   const statement = isLimited ? CREATE_LIMITED : CREATE;
   const isPlain = (commands: readonly Create[]) => !isLimited && arePlain(commands);

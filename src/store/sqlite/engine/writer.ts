@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { AppError } from '../../../errors.ts';
 import type { Once } from '../../../idempotency/port.ts';
+import type { WriteRules } from '../../store.ts';
 import { fault, outcomeUnknown, USER_GONE, unavailable } from '../../write-outcomes.ts';
 import { shareWrites } from '../access/shares.ts';
 import { tokenWrites } from '../access/tokens.ts';
@@ -33,14 +34,7 @@ export type Command = readonly [
 /** `outcomes`: as for `groupCommit`. */
 export type Executed = { outcomes: unknown[]; announced: Announced };
 
-export type WriterRules = {
-  /** The delay from an event to the first attempt of its deliveries. */
-  deliveryDelayMs: number;
-  /** The most plants a user may have; undefined for no limit. */
-  maxPlantsPerUser?: number | undefined;
-};
-
-export type WriterParts = WriterRules & { versions: Versions };
+export type WriterParts = WriteRules & { versions: Versions };
 
 type Shared = {
   forgetUsers(): void;
