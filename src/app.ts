@@ -1,14 +1,13 @@
-/** The wiring of all parts, which stands nowhere else. That makes it long. */
+/** The wiring of all parts, which stands nowhere else. */
 
 import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { createAuthenticate } from './access/authentication.ts';
 import { bootstrap } from './access/bootstrap.ts';
 import type { VerifyJwt } from './access/jwt.ts';
-import { type Config, storePath } from './config/config.ts';
+import { type Config, servingLock, storePath } from './config/config.ts';
 import type { DatabaseUrl } from './config/database-url.ts';
 import { version } from './config/package.ts';
 import { urlOf } from './http/node-http.ts';
@@ -118,7 +117,7 @@ async function openEmbeddedStore(
 ): Promise<Opened> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const path = storePath(dataDir);
-  const lock = join(dataDir, 'serving.lock');
+  const lock = servingLock(dataDir);
   const wasServed = existsSync(lock);
   const unlock = lockForServing(lock);
   try {

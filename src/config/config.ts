@@ -69,6 +69,11 @@ export function storePath(dataDir: string): string {
   return join(dataDir, 'plant-store.db');
 }
 
+/** The file in a data folder whose lock a server holds. */
+export function servingLock(dataDir: string): string {
+  return join(dataDir, 'serving.lock');
+}
+
 function read<K extends SettingName>(names: readonly K[], env: Environment, flags: Flags) {
   const problems: string[] = [];
 

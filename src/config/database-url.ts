@@ -33,8 +33,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   const named = hosts.filter((host) => host !== undefined);
   const prefix = userInfo === undefined ? '' : `${userInfo}@`;
   const user = userInfo?.split(':')[0];
-  const urlFor = ({ host, port }: Host) =>
-    `postgres://${prefix}${host.includes(':') ? `[${host}]` : host}:${port}${path}${verifying(query)}`;
+  const urlFor = (host: Host) => `postgres://${prefix}${addressOf(host)}${path}${verifying(query)}`;
   // `URL` detects other errors: an invalid escape, or an invalid character in a host.
   if (named.some((host) => !URL.canParse(urlFor(host)))) throw malformed();
   return {
@@ -43,6 +42,11 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
     text,
     shown: `postgres://${user === undefined ? '' : `${user}@`}${authority}${path}`,
   };
+}
+
+/** Host and port as in a URL. */
+export function addressOf({ host, port }: Host): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** The library treats each of these as `verify-full`, with a long warning, unless it is set to be like libpq. */

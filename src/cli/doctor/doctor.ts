@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import {
   type Config,
   ConfigError,
@@ -6,6 +5,7 @@ import {
   readConfig,
   readStoreConfig,
   type StoreConfig,
+  servingLock,
   storePath,
 } from '../../config/config.ts';
 import { isServed } from '../../store/sqlite/files/lock.ts';
@@ -98,7 +98,7 @@ async function* checkFolderAndServer(
   // A missing or unreadable folder explains everything else.
   const isExplained = folder[0]?.verdict !== 'ok';
   const summary = yield* checkStore(storePath(dataDir), isExplained);
-  const served = isExplained && !summary ? false : lookForServer(join(dataDir, 'serving.lock'));
+  const served = isExplained && !summary ? false : lookForServer(servingLock(dataDir));
   if (typeof served === 'object') yield served;
   else if (config) yield* checkService(config, served);
   return summary;

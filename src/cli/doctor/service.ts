@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createKeySource } from '../../access/jwt-documents.ts';
 import type { Config } from '../../config/config.ts';
+import { addressOf } from '../../config/database-url.ts';
 import { checks as limits } from '../limits.ts';
 import { counted } from '../terminal/terminal.ts';
 import { compareClocks, type Finding, ok, problem, reasonIn, warning } from './check.ts';
@@ -21,7 +22,7 @@ export async function* checkService(config: Config, isServed: boolean): AsyncGen
 async function checkServer(host: string, port: number): Promise<Finding> {
   // Port 0: the server may have picked any.
   if (port === 0) return ok('Server', 'runs on this data folder');
-  const url = `http://${reachable(host)}:${port}`;
+  const url = `http://${addressOf({ host: reachable(host), port })}`;
   const answer = await ask(`${url}/readyz`);
   if (typeof answer === 'string') {
     return warning(
@@ -38,8 +39,7 @@ async function checkServer(host: string, port: number): Promise<Finding> {
 /** The address to connect to for a listen address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
+  return host === '::' ? '::1' : host;
 }
 
 async function checkPort(name: string, host: string, port: number): Promise<Finding> {

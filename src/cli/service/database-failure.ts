@@ -1,4 +1,4 @@
-import type { DatabaseUrl, Host } from '../../config/database-url.ts';
+import { addressOf, type DatabaseUrl } from '../../config/database-url.ts';
 import { AppError } from '../../errors.ts';
 import { Failure } from '../failure.ts';
 
@@ -64,10 +64,6 @@ function generalAdvice({ hosts: [host], urlFor }: DatabaseUrl): string {
   if (!url?.password) advice.unshift('DATABASE_URL contains no password.');
   if (url?.searchParams.has('sslmode')) advice.push('If it has no TLS, remove sslmode from DATABASE_URL.');
   return advice.join(' ');
-}
-
-function addressOf({ host, port }: Host): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** What to do and, where the message of Node or the server is unclear, what is wrong: `%` stands for that message. */

@@ -1,5 +1,4 @@
-import { join } from 'node:path';
-import { type Flags, readStoreConfig, storePath } from '../../config/config.ts';
+import { type Flags, readStoreConfig, servingLock, storePath } from '../../config/config.ts';
 import type { Clock } from '../../runtime.ts';
 import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
@@ -38,7 +37,7 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
   }
   let unlock: (() => void) | undefined;
   try {
-    unlock = lockUnlessServed(lockIn(dataDir));
+    unlock = lockUnlessServed(servingLock(dataDir));
     // A running server has done it.
     if (unlock) recoverStore(path);
     // From here on a server may start.
@@ -70,18 +69,13 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
  */
 export function lockAgainstServers(dataDir: string, refusal: string): () => void {
   try {
-    return lockForServing(lockIn(dataDir));
+    return lockForServing(servingLock(dataDir));
   } catch (cause) {
     const failure = fileFailure(cause, `The data folder ${dataDir} cannot be used`);
     // Without such a reason, a server holds the lock.
     if (failure !== cause || sqliteCode(cause) !== undefined) throw failure;
     throw new Failure(refusal, { cause });
   }
-}
-
-/** The file whose lock a server holds. */
-export function lockIn(dataDir: string): string {
-  return join(dataDir, 'serving.lock');
 }
 
 /**

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
+import { servingLock } from '../../config/config.ts';
 import { silentLog, systemRuntime } from '../../runtime.ts';
 import { isServed } from '../../store/sqlite/files/lock.ts';
 import { giveToOwnerOf, type Restored, restoreStore } from '../../store/sqlite/files/restore.ts';
@@ -8,13 +9,7 @@ import { Failure } from '../failure.ts';
 import { showWholeProgress } from '../terminal/progress.ts';
 import { insist, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
-import {
-  type EmbeddedStore,
-  embeddedStore,
-  fileFailure,
-  lockAgainstServers,
-  lockIn,
-} from './embedded-store.ts';
+import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
@@ -101,7 +96,7 @@ function refuseServed(from: string, storeName: string): void {
 
 function isServedFolder(folder: string): boolean {
   try {
-    return isServed(lockIn(folder));
+    return isServed(servingLock(folder));
   } catch (error) {
     throw fileFailure(error, `Checking for a server on ${folder} failed`);
   }
@@ -110,7 +105,7 @@ function isServedFolder(folder: string): boolean {
 /** Does the work in the data folder while no server can start there. On failure, removes what it created. */
 async function inFolder<T>(store: EmbeddedStore, work: () => Promise<T>): Promise<T> {
   const made = makeFolder(store);
-  const lockPath = lockIn(store.dataDir);
+  const lockPath = servingLock(store.dataDir);
   const isNew = !existsSync(lockPath);
   try {
     const unlock = lockFolder(store, lockPath);
