@@ -46,10 +46,7 @@ export function effectsOf(
       withoutWritesAtOneMs: Math.max(...each.map((times) => longestGap(times, from, to))),
       afterPromotionMs: promoted && firstAfter(all, promoted),
       everywhereAfterPromotionMs: promoted && Math.max(...each.map((times) => firstAfter(times, promoted))),
-      deliveredMs: Math.max(
-        0,
-        ...during.map(({ created, arrived = Number.POSITIVE_INFINITY }) => arrived - created),
-      ),
+      deliveredMs: Math.max(0, ...during.map(({ created, arrived = Infinity }) => arrived - created)),
       repeated: during.filter(({ times }) => times > 1).length,
     };
   });
@@ -65,7 +62,7 @@ function longestGap(times: readonly number[], from: number, to: number): number 
 }
 
 function firstAfter(times: readonly number[], moment: number): number {
-  return (times.find((time) => time > moment) ?? Number.POSITIVE_INFINITY) - moment;
+  return (times.find((time) => time > moment) ?? Infinity) - moment;
 }
 
 const HEAD = [

@@ -144,7 +144,7 @@ function without(cluster: Cluster, machine: Machine, pattern?: RegExp): Begun {
 }
 
 function failing(op: 'write' | 'fsync', error: 'ENOSPC' | 'EIO', { cluster, primary }: Place): Begun {
-  cluster.disks[primary].arm({ op, error, count: Number.POSITIVE_INFINITY });
+  cluster.disks[primary].arm({ op, error, count: Infinity });
   return { target: primary, end: () => cluster.disks[primary].disarm() };
 }
 

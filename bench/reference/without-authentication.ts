@@ -19,7 +19,7 @@ const everybody: Principal = {
   token: undefined,
   scopes: new Set(scopes),
   expiresAt: Infinity,
-  refusedFrom: Number.POSITIVE_INFINITY,
+  refusedFrom: Infinity,
   countedAs: 'everybody',
 };
 

@@ -10,9 +10,10 @@ import { identityProvider as limits } from '../limits.ts';
 import type { Runtime } from '../runtime.ts';
 
 /**
- * The signing keys that an identity provider last published. Starts to fetch at once, so that the log shows at start when the provider cannot be reached. There is no timer: old
- * keys are refreshed when they are used. While the provider is down, the known keys stay in use. Only after a quiet
- * period, when nobody knows whether it is down, does a request wait for it.
+ * The signing keys that an identity provider last published. Starts to fetch at once, so that the log shows at start
+ * when the provider cannot be reached. There is no timer: old keys are refreshed when they are used. While the provider
+ * is down, the known keys stay in use. Only after a quiet period, when nobody knows whether it is down, does a request
+ * wait for it.
  * @param stopped failures after it was aborted are ignored
  */
 export function createKeySet(
@@ -23,8 +24,8 @@ export function createKeySet(
   let keys: LocalJWKSet | undefined;
   let text: string | undefined;
   let version = 0;
-  let fetchedAt = Number.NEGATIVE_INFINITY;
-  let triedAt = Number.NEGATIVE_INFINITY;
+  let fetchedAt = -Infinity;
+  let triedAt = -Infinity;
   let isFailing = false;
   let underWay: Promise<void> | undefined;
 

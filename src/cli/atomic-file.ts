@@ -20,9 +20,9 @@ type FileOptions = {
 };
 
 /**
- * Creates or replaces a file with what `work` writes, all or nothing, and resolves with what `work` does. The content goes to a draft beside the file and
- * is on disk before the draft gets the name, so a crash never leaves half a file. A link stays a link. Pipes, devices
- * and files that the process has open already are written directly.
+ * Creates or replaces a file with what `work` writes, all or nothing. Resolves with the result of `work`. The content
+ * goes to a draft beside the file and is on disk before the draft gets the name, so a crash never leaves half a file. A
+ * link stays a link. Pipes, devices and files that the process has open already are written directly.
  */
 export async function writeAtomically<T>(
   path: string,

@@ -22,7 +22,7 @@ export function eventPages(
   { since, signal, limit }: EventOptions & { limit: number },
   onPage: (cursor: string) => void = () => {},
 ): AsyncGenerator<Page<PlantEvent>> {
-  const first = since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
+  const first = since === undefined ? -Infinity : Date.parse(since);
   const ask = async ({ limit: left, ...query }: PageQuery): Promise<Page<PlantEvent>> => {
     const { items, cursor } = await events.page({ ...query, limit: requests.pageItems });
     onPage(cursor);
@@ -51,7 +51,7 @@ export async function* followEvents(
 ): AsyncGenerator<PlantEvent> {
   let after: string | undefined;
   if (since !== undefined) {
-    const pages = eventPages(service, { since, signal, limit: Number.POSITIVE_INFINITY }, (cursor) => {
+    const pages = eventPages(service, { since, signal, limit: Infinity }, (cursor) => {
       after = cursor;
     });
     for await (const { items } of pages) yield* items;

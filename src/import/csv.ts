@@ -11,10 +11,10 @@ export type CsvRecord = {
 export type Delimiter = ',' | ';' | '\t';
 
 /**
- * Reads the text of a CSV file (RFC 4180), in pieces of any length: commas, double quotes, lines that end in LF or CRLF. If the first record has a semicolon or a
- * tab before any comma, that separates all cells instead: spreadsheets write them where numbers have decimal commas.
- * Skips empty lines. A record with wrong quotes has a problem, and reading resumes at the next line, so that one mistake
- * costs one row.
+ * Reads the text of a CSV file (RFC 4180), in pieces of any length: commas, double quotes, lines that end in LF or CRLF.
+ * If the first record has a semicolon or a tab before any comma, that separates all cells instead: spreadsheets write
+ * them where numbers have decimal commas. Skips empty lines. A record with wrong quotes has a problem, and reading
+ * resumes at the next line, so that one mistake costs one row.
  * @param longest the most characters in a record
  */
 export function createCsvReader(longest: number) {

@@ -104,7 +104,7 @@ function age(since: number | undefined, now: number): number {
  */
 export function readRarely<T>(read: () => Promise<T>, onFailure: (error: unknown) => void) {
   let last: { value: T; at: number } | undefined;
-  let nextAt = Number.NEGATIVE_INFINITY;
+  let nextAt = -Infinity;
   let underWay: Promise<void> | undefined;
   let fails = false;
 

@@ -90,7 +90,7 @@ test('the tolerance can be set, and an invalid one is a TypeError', async () => 
   });
   await verifyVector(at(10, 10));
   await verifyVector(at(0, 0));
-  await verifyVector(at(1e9, Number.POSITIVE_INFINITY));
+  await verifyVector(at(1e9, Infinity));
   await refused('too-old', at(11, 10));
   await refused('too-new', at(-1, 0));
   for (const wrong of [Number.NaN, -1]) await assert.rejects(verifyVector(at(0, wrong)), TypeError);

@@ -63,7 +63,7 @@ for (const error of ['EIO', 'ENOSPC'] as const) {
     skip,
   }, async (t) => {
     const { faults, server, path } = await served(t, fullStore);
-    faults.arm({ op: 'read', error, count: Number.POSITIVE_INFINITY });
+    faults.arm({ op: 'read', error, count: Infinity });
     for (let i = 0; i < 5; i++) {
       failed(await server.request('GET', '/plants?limit=10000'), 50302, /^[^/]+$/);
       failed(await server.request('GET', '/readyz'), 50302, /^[^/]+$/);
@@ -96,7 +96,7 @@ for (const { says, ...fault } of refusals) {
     const { place, faults, server, path } = await served(t);
     const sent: Sent[] = [];
     for (const round of [1, 2]) {
-      faults.arm({ ...fault, count: Number.POSITIVE_INFINITY });
+      faults.arm({ ...fault, count: Infinity });
       await createUntilFailed(server, sent);
       await createUntilFailed(server, sent);
       await checkListed(server, sent);
@@ -136,7 +136,7 @@ test('a conflict that cannot be recorded under its key is not answered, since a 
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
   succeeded(await server.request('POST', '/plants', { body: { id: -7, name: 'In the way' } }), 201);
-  faults.arm({ op: 'write', error: 'ENOSPC', count: Number.POSITIVE_INFINITY });
+  faults.arm({ op: 'write', error: 'ENOSPC', count: Infinity });
   failed(await create(), 50302);
   faults.disarm();
   succeeded(await server.request('DELETE', '/plants/-7'), 204);

@@ -80,7 +80,7 @@ async function check<Value>(
   seed: number,
   numRuns: number,
 ): Promise<string[]> {
-  let end = Number.POSITIVE_INFINITY;
+  let end = Infinity;
   const bounded = async (value: Value): Promise<void> => {
     if (performance.now() > end) return;
     try {

@@ -131,13 +131,13 @@ test('every other number is a JS number', () => {
     ['9223372036854775806.5', 2 ** 63],
     ['-9223372036854775809', -(2 ** 63)],
     ['1e19', 1e19],
-    ['1e400', Number.POSITIVE_INFINITY],
-    ['-1e400', Number.NEGATIVE_INFINITY],
+    ['1e400', Infinity],
+    ['-1e400', -Infinity],
     ['1e-400', 0],
-    ['1e999999999', Number.POSITIVE_INFINITY],
+    ['1e999999999', Infinity],
     ['1e-999999999', 0],
-    [`1e${'9'.repeat(60_000)}`, Number.POSITIVE_INFINITY],
-    ['9'.repeat(60_000), Number.POSITIVE_INFINITY],
+    [`1e${'9'.repeat(60_000)}`, Infinity],
+    ['9'.repeat(60_000), Infinity],
   ];
   for (const [text, value] of numbers) assert.equal(read(text), value, text.slice(0, 40));
 });
@@ -155,7 +155,7 @@ test('any integer of 64 bits survives, in plain and in scientific form', () => {
 
 test('a long number takes time in proportion to its length', () => {
   // Quadratic work on a million digits would take minutes.
-  assert.equal(read(`1${'0'.repeat(1_000_000)}`), Number.POSITIVE_INFINITY);
+  assert.equal(read(`1${'0'.repeat(1_000_000)}`), Infinity);
   assert.equal(read(`${'1'.repeat(1_000_000)}e-1000000`), 0.1111111111111111);
   assert.equal(read(`0.${'0'.repeat(1_000_000)}1`), 0);
 });

@@ -139,7 +139,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'only the first manual delivery goes first',
     file: `${CORE}/lane-reads.ts`,
-    from: 'isPart ? Number.NEGATIVE_INFINITY : reading.manualAt',
+    from: 'isPart ? -Infinity : reading.manualAt',
     to: 'reading.manualAt',
   },
   {

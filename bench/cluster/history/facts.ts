@@ -120,7 +120,7 @@ function plantOf(name: string, attempts: Create[]): Plant {
     ids: new Set(attempts.flatMap(({ created }) => created ?? [])),
     events: new Set(),
     tags: new Set(),
-    seenBy: Number.POSITIVE_INFINITY,
+    seenBy: Infinity,
   };
 }
 

@@ -2,7 +2,7 @@ import { type Facts, isUndone, type Plant, type Walk } from './facts.ts';
 import type { Create, Delete } from './history.ts';
 import { type Step, unexplained } from './register.ts';
 
-const NEVER = Number.POSITIVE_INFINITY;
+const NEVER = Infinity;
 const isFree = (held: string | undefined) => held === undefined;
 const isTaken = (held: string | undefined) => held !== undefined;
 

@@ -41,7 +41,7 @@ function momentsOf(steps: readonly Step[]): { at: number; step: Step; isEnd: boo
   return steps
     .flatMap((step) => [
       { at: step.begin, step, isEnd: false },
-      ...(step.end === Number.POSITIVE_INFINITY ? [] : [{ at: step.end, step, isEnd: true }]),
+      ...(step.end === Infinity ? [] : [{ at: step.end, step, isEnd: true }]),
     ])
     .sort((one, other) => one.at - other.at || Number(one.isEnd) - Number(other.isEnd));
 }
@@ -64,7 +64,7 @@ function writesIn({ held, done }: State, pending: ReadonlySet<Step>): Step[] {
   let hasUnknown = false;
   return [...pending].filter((step) => {
     if (!step.leaves || done.has(step) || !step.accepts(held)) return false;
-    const isUnknown = step.end === Number.POSITIVE_INFINITY;
+    const isUnknown = step.end === Infinity;
     const isSpare = isUnknown && hasUnknown;
     hasUnknown ||= isUnknown;
     return !isSpare;

@@ -44,7 +44,7 @@ export function untilDelivered(
       if (Number(row?.pending) === 0) return performance.now() - start;
       await sleep(LOOK_MS);
     }
-    return Number.POSITIVE_INFINITY;
+    return Infinity;
   });
 }
 

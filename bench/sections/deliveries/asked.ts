@@ -127,7 +127,7 @@ function watchAttempts(): Attempts {
         if (at >= start) return (at - start) / 1000;
         await sleep(POLL_MS);
       }
-      return Number.POSITIVE_INFINITY;
+      return Infinity;
     },
   };
 }

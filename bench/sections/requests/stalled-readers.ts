@@ -66,7 +66,7 @@ async function growth(bench: Bench, { plants, readers, tokens, what }: Stalled):
 }
 
 async function untilIdle(pid: number): Promise<void> {
-  for (let before = Number.NEGATIVE_INFINITY; ; await sleep(IDLE_MS)) {
+  for (let before = -Infinity; ; await sleep(IDLE_MS)) {
     const used = cpuSeconds(pid);
     if (used - before < (IDLE_SHARE * IDLE_MS) / 1000) return;
     before = used;

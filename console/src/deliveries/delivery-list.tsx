@@ -45,7 +45,7 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
     if (isMoving) showSoon();
   };
   const connection = useLive({ onEvent: note, onGap: note });
-  useRefresh(list, isMoving ? REFRESH_MS : Number.POSITIVE_INFINITY);
+  useRefresh(list, isMoving ? REFRESH_MS : Infinity);
   useEffect(() => {
     if (isMoving && hasChanged.peek()) void list.reload();
   }, [isMoving]);

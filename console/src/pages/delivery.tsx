@@ -26,7 +26,7 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
     return { delivery: one, webhook: target };
   });
   const value = loaded.state.value.value?.delivery;
-  useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : Number.POSITIVE_INFINITY);
+  useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : Infinity);
 
   async function redeliver(): Promise<void> {
     toast(expectationOf(await store().webhooks.redeliver(webhook, event)));

@@ -47,7 +47,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
   const progress = showProgress('Exporting');
   const walk = (write: Write) =>
     exportPlants({
-      pages: pagesOf(service.plants.page, { limit: Number.POSITIVE_INFINITY, signal }),
+      pages: pagesOf(service.plants.page, { limit: Infinity, signal }),
       signal,
       owner,
       isOwn: owner === user,

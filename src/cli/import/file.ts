@@ -41,7 +41,8 @@ export function endWith(stopping: AbortSignal, bytes: Readable): Readable {
 }
 
 /**
- * Reads a file to its end, or until it is stopped, so that nothing in it surprises a running import. Throws a `Failure` when the content does not match the format.
+ * Reads a file to its end, or until it is stopped, so that nothing in it surprises a running import. Throws a `Failure`
+ * when the content does not match the format.
  * @param onRows called with all rows, some at a time
  */
 export async function inspect(

@@ -69,7 +69,7 @@ export const verbs: Verbs = {
     isRemote: true,
     async run(flags: ListFlags, webhook: string | undefined) {
       const { state, plant, since, until, all } = flags;
-      const { limit = all ? Number.POSITIVE_INFINITY : DEFAULT_LIMIT } = flags;
+      const { limit = all ? Infinity : DEFAULT_LIMIT } = flags;
       const { webhooks } = serviceFor(flags);
       // An unknown webhook is an error, and not an empty list.
       if (webhook !== undefined) await webhooks.get(webhook);

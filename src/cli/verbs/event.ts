@@ -23,7 +23,7 @@ export const verbs: Verbs = {
     ],
     examples: ['event list --since 2h', "event list --json | jq -r '.[].plant.name'"],
     isRemote: true,
-    async run({ since, limit = Number.POSITIVE_INFINITY, json, ...flags }: ListFlags) {
+    async run({ since, limit = Infinity, json, ...flags }: ListFlags) {
       const service = serviceFor(flags, { patience: {} });
       const pages = eventPages(service, { since, limit, signal: outputAbandoned() });
       const { isEmpty, hasMore } = await (json

@@ -136,14 +136,14 @@ function rowOf({ id, name, tag = '', owner }: ListedPlant): string[] {
 /** With `--ids`, only the user's own plants: for other verbs, ids mean only those. */
 async function* wantedPages(
   service: Service,
-  { limit = Number.POSITIVE_INFINITY, tag, ids, name, order }: ListFlags,
+  { limit = Infinity, tag, ids, name, order }: ListFlags,
 ): AsyncGenerator<Page<ListedPlant>> {
   const signal = outputAbandoned();
   const page = (query: PageQuery) => service.plants.page({ ...query, name, order });
   if (tag === undefined && !ids) return yield* pagesOf(page, { limit, signal });
   const user = ids && (await service.me()).user;
   let left = limit;
-  for await (const { items, next } of pagesOf(page, { limit: Number.POSITIVE_INFINITY, signal })) {
+  for await (const { items, next } of pagesOf(page, { limit: Infinity, signal })) {
     const own = user === undefined ? items : items.filter(({ owner }) => owner === user);
     const wanted = tag === undefined ? own : own.filter((plant) => plant.tag === tag);
     yield { items: wanted.slice(0, left), next: wanted.length > left ? (next ?? '') : undefined };

@@ -12,9 +12,10 @@ type Slice = {
 export type Overload = ReturnType<typeof watchOverload>;
 
 /**
- * Detects when more requests arrive than can run, and limits how many may wait. After CoDel (RFC 8289 §3): a queue that empties now and then is a burst, however long it was; a queue whose oldest
- * request is late throughout is overload. Then as many requests may wait as run in two slices, and never fewer than a
- * minimum, so the service stays busy and nobody waits long. It ends when nobody has been refused for a while.
+ * Detects when more requests arrive than can run, and limits how many may wait. After CoDel (RFC 8289 §3): a queue that
+ * empties now and then is a burst, however long it was; a queue whose oldest request is late throughout is overload.
+ * Then as many requests may wait as run in two slices, and never fewer than a minimum, so the service stays busy and
+ * nobody waits long. It ends when nobody has been refused for a while.
  */
 export function watchOverload() {
   let lateSince: number | undefined;

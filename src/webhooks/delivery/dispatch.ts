@@ -62,7 +62,7 @@ export function createDispatch(rules: Rules) {
       return;
     }
     const next = nextOf(lane, slots.widthFor(lane), rules, now);
-    const until = typeof next === 'object' && 'until' in next ? next.until : Number.POSITIVE_INFINITY;
+    const until = typeof next === 'object' && 'until' in next ? next.until : Infinity;
     const readAt = read(lane, Number.isFinite(until), now, effects);
     if (next === 'slots') slots.wait(lane);
     else if (typeof next === 'object' && 'event' in next && slots.admitOrWait(lane, next)) {
@@ -87,7 +87,7 @@ export function createDispatch(rules: Rules) {
       const request = beginReading(lane, isHeld, lanes.size, rules, now);
       effects.push({ do: 'read', fence: lane.fence, request });
     }
-    return Number.POSITIVE_INFINITY;
+    return Infinity;
   }
 
   /** @param isSearch whether a busy lane may already have this work */

@@ -31,13 +31,13 @@ export function rereadAt({ readAt }: Lane, among: number, { rereadMs, rereadEach
  */
 export function readsAt(lane: Lane, isHeld: boolean, among: number, rules: Rules, now: number): number {
   const { asked, queue, reading } = lane;
-  if (reading) return Number.POSITIVE_INFINITY;
+  if (reading) return Infinity;
   // A change of the webhook whose hint was lost must not wait until a pause is over.
-  const oldAt = asked.length + queue.length > 0 ? rereadAt(lane, among, rules) : Number.POSITIVE_INFINITY;
-  const dueAt = isLow(lane, isHeld, rules, now) ? lane.moreAt : Number.POSITIVE_INFINITY;
+  const oldAt = asked.length + queue.length > 0 ? rereadAt(lane, among, rules) : Infinity;
+  const dueAt = isLow(lane, isHeld, rules, now) ? lane.moreAt : Infinity;
   // The next part of many manual deliveries is read when all of the last part have started.
   const isPart = asked.length > 0 && !Number.isFinite(lane.manualAt);
-  return Math.min(oldAt, dueAt, isPart ? Number.POSITIVE_INFINITY : lane.manualAt);
+  return Math.min(oldAt, dueAt, isPart ? Infinity : lane.manualAt);
 }
 
 /** Deliveries that may not be sent now suffice for later, unless a manual delivery waits to be read. */
@@ -70,8 +70,8 @@ export function beginReading(
     isWhole: isDue && lane.after === undefined,
     limit,
     askedLimit,
-    moreAt: Number.POSITIVE_INFINITY,
-    manualAt: lane.manualAt > now ? lane.manualAt : Number.POSITIVE_INFINITY,
+    moreAt: Infinity,
+    manualAt: lane.manualAt > now ? lane.manualAt : Infinity,
     recorded: new Set(),
   };
   return { webhook, now, after: lane.after, limit, askedLimit };
@@ -96,7 +96,7 @@ export function takeIn(
   const { asked, due, nextDue } = found;
   const settings = isDisabled(lane, found.settings) ? undefined : found.settings;
   const isPart = settings && asked.length >= reading.askedLimit;
-  lane.manualAt = isPart ? Number.NEGATIVE_INFINITY : reading.manualAt;
+  lane.manualAt = isPart ? -Infinity : reading.manualAt;
   if (!settings) {
     close(lane);
     lane.moreAt = reading.moreAt;
@@ -126,7 +126,7 @@ export function takeIn(
   const isAll = last === undefined || due.length < reading.limit;
   const isBefore = last !== undefined && reading.moreAt <= last.due;
   lane.after = isAll || isBefore ? undefined : { due: last.due, event: last.event.id };
-  const more = isAll ? (nextDue ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY;
+  const more = isAll ? (nextDue ?? Infinity) : -Infinity;
   lane.moreAt = Math.min(more, reading.moreAt);
 }
 
@@ -159,7 +159,7 @@ function settle(lane: Lane, found: LaneSettings, rules: Rules, now: number): voi
 /** A lane taken over starts with an empty bucket: its previous owner may just have used the rate. */
 function setRate(lane: Lane, rate: number | undefined, rules: Rules, now: number): void {
   if (rate === lane.bucket?.rate) return;
-  const tokens = lane.isInherited ? 0 : (lane.bucket?.tokens ?? Number.POSITIVE_INFINITY);
+  const tokens = lane.isInherited ? 0 : (lane.bucket?.tokens ?? Infinity);
   lane.bucket = rate === undefined ? undefined : newBucket(rate, tokens, rules, now);
 }
 
@@ -175,12 +175,12 @@ export function readAgain(lane: Lane): void {
   lane.asked = [];
   lane.queue = [];
   lane.after = undefined;
-  lane.moreAt = Number.NEGATIVE_INFINITY;
+  lane.moreAt = -Infinity;
   if (lane.reading) lane.reading.isStale = true;
 }
 
 /** Sends nothing more until the webhook is changed. */
 export function close(lane: Lane): void {
   forget(lane);
-  lane.moreAt = Number.POSITIVE_INFINITY;
+  lane.moreAt = Infinity;
 }

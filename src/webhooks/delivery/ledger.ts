@@ -8,8 +8,8 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
   const { first, most } = storeRetryMs;
   let waiting: Outcome[] = [];
   let underWay: Outcome[] = [];
-  let retry = { ms: 0, at: Number.NEGATIVE_INFINITY };
-  let begunAt = Number.NEGATIVE_INFINITY;
+  let retry = { ms: 0, at: -Infinity };
+  let begunAt = -Infinity;
 
   const nextAt = () => Math.max(retry.at, begunAt + recordEveryMs);
 
@@ -34,7 +34,7 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
     /** Ends the batch in progress and returns it; empty when the store failed, since it is retried. */
     recorded(isDone: boolean, now: number): readonly Outcome[] {
       const done = isDone ? underWay : [];
-      if (isDone) retry = { ms: 0, at: Number.NEGATIVE_INFINITY };
+      if (isDone) retry = { ms: 0, at: -Infinity };
       else {
         waiting = [...underWay, ...waiting];
         failed(now);

@@ -21,7 +21,7 @@ type Owned = { fence: number; keptUntil: number };
 export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<typeof limits>) {
   let self = '';
   let members: readonly string[] = [];
-  let leaseEndsAt = Number.NEGATIVE_INFINITY;
+  let leaseEndsAt = -Infinity;
   let lanes = new Map<string, Owned>();
   /** Lanes of others that had no owner when last seen. */
   const orphans = new Map<string, Unowned>();
@@ -92,7 +92,7 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
       const lost = fencesOf(lanes);
       self = replica;
       members = [replica];
-      leaseEndsAt = Number.NEGATIVE_INFINITY;
+      leaseEndsAt = -Infinity;
       lanes = new Map();
       orphans.clear();
       return lost;

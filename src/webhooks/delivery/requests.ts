@@ -77,7 +77,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     if (outcome.begins === 'disabled' && (result === 'gone' || result === 'late') && lane.state)
       lane.state = { ...lane.state, disabledReason: undefined };
     if (outcome.begins === 'disabled' || result === 'anew' || result === 'late') {
-      expectMore(lane, Number.NEGATIVE_INFINITY);
+      expectMore(lane, -Infinity);
     } else if (result === 'settled' && outcome.next.state === 'pending') expectMore(lane, outcome.next.due);
     wake(lane);
   }

@@ -23,7 +23,7 @@ export function answerKindOf(attempt: Attempt): AnswerKind {
   return failureOf(attempt) === undefined ? 'success' : 'failure';
 }
 
-export function noTrouble(lastAt = Number.NEGATIVE_INFINITY): Trouble {
+export function noTrouble(lastAt = -Infinity): Trouble {
   return { failures: 0, isSilent: false, pauseMs: 0, opensAt: 0, lastAt };
 }
 

@@ -32,7 +32,7 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
   const changes = new Map<string, { version: number; at: number }>();
   const judged = { lanes: 0, asked: 0 };
   let faultAt = scenario.start;
-  let fullAt = Number.NEGATIVE_INFINITY;
+  let fullAt = -Infinity;
 
   function look(): void {
     const now = time.now();

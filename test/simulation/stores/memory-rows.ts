@@ -107,7 +107,7 @@ export function insertDelivery(rows: Rows, webhook: string, event: EventRow, due
     due,
     generation: 0,
     isAsked: false,
-    askedAt: Number.NEGATIVE_INFINITY,
+    askedAt: -Infinity,
     suspicions: 0,
     reason: undefined,
     kept: new Map(),

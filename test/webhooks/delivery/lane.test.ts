@@ -18,7 +18,7 @@ const WIDE = 1000;
 
 function laneWith(
   found: Partial<LaneContents>,
-  { isInherited = false, careful = 0, now = 0, limit = WIDE, moreAt = Number.POSITIVE_INFINITY } = {},
+  { isInherited = false, careful = 0, now = 0, limit = WIDE, moreAt = Infinity } = {},
 ): Lane {
   const lane = newLane({ webhook: 'wh_1', fence: 1, isInherited, careful, takenAt: now });
   give(lane, found, now, [], { limit, moreAt });
@@ -32,8 +32,8 @@ function give(lane: Lane, found: Partial<LaneContents>, now = 0, recorded: strin
     isWhole: false,
     limit: WIDE,
     askedLimit: WIDE,
-    moreAt: Number.POSITIVE_INFINITY,
-    manualAt: Number.POSITIVE_INFINITY,
+    moreAt: Infinity,
+    manualAt: Infinity,
     recorded: new Set(recorded),
     ...more,
   };

@@ -47,7 +47,7 @@ export function createHints(options: HintsOptions, sender: string) {
   let pending = nothingAnnounced();
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<unknown> = Promise.resolve();
-  let sentAt = Number.NEGATIVE_INFINITY;
+  let sentAt = -Infinity;
 
   /** In a transaction of its own: `NOTIFY` locks the whole server through its commit, which is short without writes. */
   function flush(): void {
