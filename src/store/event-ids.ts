@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { feeds as limits } from '../limits.ts';
+import type { DeliveryPosition } from '../webhooks/port.ts';
 
 /** Event ids as bounds for walking a key. */
 
@@ -7,6 +8,8 @@ import { feeds as limits } from '../limits.ts';
 export const BEGINNING = 'evt_';
 /** Sorts after every event id. */
 export const END = '~';
+/** The position before the first delivery of a list, which is the newest. */
+export const FIRST: DeliveryPosition = { event: END, webhook: '' };
 
 /** The first text after an id, for a walk that includes its start. */
 export function behind(id: string): string {

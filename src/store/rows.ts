@@ -202,16 +202,17 @@ export function toEvent(row: Row): PlantEvent {
 
 /**
  * @param row with state, attempts, due, leased and reason, and the columns of `toEvent`
- * @param isDisabled whether the webhook is disabled
+ * @param hook with `webhook` (the id), `is_disabled` and `paused_until`: nothing is sent during a pause
  */
-export function toDelivery(row: Row, webhook: string, isDisabled: boolean): Delivery {
-  const state = stateOf(row.state, isDisabled);
+export function toDelivery(row: Row, hook: Row): Delivery {
+  const state = stateOf(row.state, Boolean(hook.is_disabled));
+  const due = Math.max(Number(row.due), Number(hook.paused_until ?? 0));
   return {
-    webhook,
+    webhook: String(hook.webhook),
     event: toEvent(row),
     state,
     attempts: Number(row.attempts),
-    nextAttemptAt: state === 'pending' && !row.leased ? Number(row.due) : undefined,
+    nextAttemptAt: state === 'pending' && !row.leased ? due : undefined,
     reason: textOf(row.reason),
   };
 }

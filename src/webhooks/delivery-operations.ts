@@ -3,7 +3,6 @@ import { AppError } from '../errors.ts';
 import type { CallerFor } from '../idempotency/port.ts';
 import { delivery as limits } from '../limits.ts';
 import { firstId } from '../runtime.ts';
-import { afterPause } from './all-deliveries.ts';
 import { findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
 import { type AttemptRecord, type Delivery, deliveryStates, type PlantEvent, type Webhook } from './port.ts';
 import { DateTime, parseDateTime } from './time.ts';
@@ -22,8 +21,8 @@ export async function getDelivery(
   id: string,
   event: string,
 ): Promise<{ delivery: Delivery; attempts: AttemptRecord[] }> {
-  const { webhook, delivery } = await findDelivery(context, owner, id, event);
-  return { delivery: afterPause(delivery, webhook), attempts: await context.deliveries.attempts(id, event) };
+  const { delivery } = await findDelivery(context, owner, id, event);
+  return { delivery, attempts: await context.deliveries.attempts(id, event) };
 }
 
 /**
@@ -123,7 +122,7 @@ function waiting(
 ): Delivery {
   const delivery = { webhook: webhook.id, event, attempts, reason };
   if (webhook.status === 'disabled') return { ...delivery, state: 'held', nextAttemptAt: undefined };
-  return afterPause({ ...delivery, state: 'pending', nextAttemptAt: due }, webhook);
+  return { ...delivery, state: 'pending', nextAttemptAt: Math.max(due, webhook.pausedUntil ?? 0) };
 }
 
 async function findDelivery(

@@ -37,8 +37,8 @@ export interface WebhookStore {
 }
 
 export interface DeliveryStore {
-  /** The newest deliveries of each webhook, at most `limit` of each, in any order. */
-  newest(query: NewestQuery): Promise<Delivery[]>;
+  /** A page of a user's deliveries: later events first and, of one event, webhooks by descending id. */
+  page(query: DeliveriesQuery): Promise<Delivery[]>;
   /** The newest events that announced plants with this id to the viewer, newest first. */
   plantEvents(query: PlantEventsQuery): Promise<string[]>;
   delivery(webhook: string, event: string): Promise<Delivery | undefined>;
@@ -190,26 +190,27 @@ export type Delivery = {
   reason: string | undefined;
 };
 
-export type NewestQuery = {
-  /** In the order of their ids; of each, only deliveries of events before `before`. */
-  webhooks: readonly { webhook: string; before: string | undefined }[];
+/** A place in the list of deliveries. Neither needs to exist. */
+export type DeliveryPosition = { event: string; webhook: string };
+
+export type DeliveriesQuery = {
+  owner: number;
+  /** Only deliveries of this webhook; of all without it. */
+  webhook: string | undefined;
   state: DeliveryState | undefined;
-  limit: number;
-  /**
-   * The store may omit a delivery once `page` others precede it. Newer events precede; within one event, later webhooks
-   * do.
-   */
-  page: number;
+  /** Only deliveries of these events; undefined for any event. */
+  events: readonly string[] | undefined;
   /** Only deliveries of events from this id on; it need not exist. */
   from: string;
-  /** Only deliveries of these events, all of them; undefined for any event. */
-  events: readonly string[] | undefined;
+  /** Only deliveries that follow this position. */
+  after: DeliveryPosition | undefined;
+  limit: number;
 };
 
 export type PlantEventsQuery = {
   viewer: number;
   plant: PlantId;
-  /** The bounds of `NewestQuery`. */
+  /** Only events from this id on and before the other; neither needs to exist. */
   from: string;
   before: string | undefined;
   limit: number;

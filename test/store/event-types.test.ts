@@ -101,7 +101,7 @@ for (const [name, open] of Object.entries({ PostgreSQL: openPostgres, SQLite: op
     });
 
     test('is listed with the deliveries', async () => {
-      const listed = await deliveriesTo(opened.store, hook);
+      const listed = await deliveriesTo(opened.store, { owner, id: hook });
       assert.deepEqual(
         listed.map(({ event }) => event.type as string),
         ['plant.noted', 'plant.moved'],

@@ -1,6 +1,6 @@
-import type { Delivery, DeliveryState, DeliveryStore } from '../../src/webhooks/port.ts';
+import type { Delivery, DeliveryState, DeliveryStore, Webhook } from '../../src/webhooks/port.ts';
 
-export type DeliveriesQuery = {
+export type Wanted = {
   state?: DeliveryState | undefined;
   /** Only deliveries of events before this one. */
   before?: string | undefined;
@@ -8,12 +8,11 @@ export type DeliveriesQuery = {
 };
 
 /** The deliveries to a webhook, newest first. */
-export async function deliveriesTo(
-  store: { deliveries: Pick<DeliveryStore, 'newest'> },
-  webhook: string,
-  { state, before, limit = 100 }: DeliveriesQuery = {},
+export function deliveriesTo(
+  store: { deliveries: Pick<DeliveryStore, 'page'> },
+  { owner, id }: Pick<Webhook, 'owner' | 'id'>,
+  { state, before, limit = 100 }: Wanted = {},
 ): Promise<Delivery[]> {
-  const bounds = { webhooks: [{ webhook, before }], from: 'evt_', events: undefined, limit, page: limit };
-  const found = await store.deliveries.newest({ state, ...bounds });
-  return found.sort((one, other) => (one.event.id < other.event.id ? 1 : -1));
+  const after = before === undefined ? undefined : { event: before, webhook: '' };
+  return store.deliveries.page({ owner, webhook: id, state, events: undefined, from: 'evt_', after, limit });
 }

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
 import { Id } from '../../plants/plant.ts';
-import { type DeliveryPosition, listAllDeliveries, listDeliveries } from '../../webhooks/all-deliveries.ts';
+import { listAllDeliveries, listDeliveries } from '../../webhooks/all-deliveries.ts';
 import {
   getDelivery,
   ReplayInput,
@@ -15,7 +15,7 @@ import {
   deliveryJson,
   deliveryWithHistoryJson,
 } from '../../webhooks/delivery-view.ts';
-import { type Delivery, deliveryStates } from '../../webhooks/port.ts';
+import { type Delivery, type DeliveryPosition, deliveryStates } from '../../webhooks/port.ts';
 import { DateTime, parseDateTime } from '../../webhooks/time.ts';
 import { noCursor } from '../request/cursor.ts';
 import { answerOnce } from '../request/idempotency.ts';

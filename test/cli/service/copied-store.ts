@@ -7,6 +7,7 @@ import { silentLog } from '../../../src/runtime.ts';
 import { openPostgresStore, type PostgresStore } from '../../../src/store/postgres/store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import type { Store } from '../../../src/store/store.ts';
+import type { Webhook } from '../../../src/webhooks/port.ts';
 import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
@@ -35,7 +36,7 @@ export function openDatabaseStore(url: string): Promise<PostgresStore> {
 }
 
 /** What `fillStore` added, for checks that need it. */
-export type Filled = { keys: Once[]; users: number[]; webhooks: string[] };
+export type Filled = { keys: Once[]; users: number[] };
 
 /** Fills every table, including rows of unfinished work. */
 export async function fillStore(store: Store): Promise<Filled> {
@@ -73,7 +74,7 @@ export async function fillStore(store: Store): Promise<Filled> {
   await access.removeShare({ owner: 'ann', viewer: 'bob' });
   await access.addShare({ owner: 'ann', viewer: 'bob', at: AT + 1 }, 9);
   await lanes.close();
-  return { keys: [once, path], users: [ann, bob, cagla], webhooks };
+  return { keys: [once, path], users: [ann, bob, cagla] };
 }
 
 function keyOf(user: number): Once {
@@ -129,16 +130,17 @@ async function makeDeliveries(store: Store, parts: Given, { ann, webhooks }: Mad
 }
 
 /** Everything that a store shows, in a form common to both stores. */
-export async function viewOf(store: Store, { keys, users, webhooks }: Filled) {
+export async function viewOf(store: Store, { keys, users }: Filled) {
   const { access } = store;
   const named = await access.users();
+  const webhooks = await Promise.all(users.map((user) => store.webhooks.webhooks(user)));
   return {
     users: named,
     tokens: await access.tokens(),
     shares: await access.shares(),
     belongings: await Promise.all(named.map(({ name }) => access.belongings(name))),
     ofUsers: await Promise.all(users.map((user) => viewOfUser(store, user))),
-    ofWebhooks: await Promise.all(webhooks.map((webhook) => viewOfWebhook(store, webhook))),
+    ofWebhooks: await Promise.all(webhooks.flat().map((webhook) => viewOfWebhook(store, webhook))),
     answers: await Promise.all(keys.map((key) => store.keys.keptAnswer(key, AT))),
     cursorKeys: store.cursorKeys,
   };
@@ -156,12 +158,12 @@ async function viewOfUser({ access, events, plants, webhooks }: Store, viewer: n
   };
 }
 
-async function viewOfWebhook(store: Store, webhook: string) {
+async function viewOfWebhook(store: Store, { owner, id }: Pick<Webhook, 'owner' | 'id'>) {
   const { deliveries, webhooks } = store;
-  const found = await deliveriesTo(store, webhook, { limit: 1_000 });
+  const found = await deliveriesTo(store, { owner, id }, { limit: 1_000 });
   return {
-    health: await webhooks.health(webhook),
+    health: await webhooks.health(id),
     deliveries: found,
-    attempts: await Promise.all(found.map(({ event }) => deliveries.attempts(webhook, event.id))),
+    attempts: await Promise.all(found.map(({ event }) => deliveries.attempts(id, event.id))),
   };
 }

@@ -86,7 +86,10 @@ test("a disabled viewer's held deliveries are sent when they are enabled", async
   wordsOf(await verb('share', 'add', '--owner', 'admin', '--viewer', 'bob'));
   wordsOf(await verb('user', 'disable', 'bob'));
   await plant('{"name":"Held"}');
-  const held = await service.beside(({ store }) => deliveriesTo(store, webhook, { state: 'held' }));
+  const held = await service.beside(async ({ store }) => {
+    const bob = (await store.access.users()).find(({ name }) => name === 'bob');
+    return deliveriesTo(store, { owner: bob?.id ?? 0, id: webhook }, { state: 'held' });
+  });
   assert.deepEqual(
     held.map(({ event, attempts }) => [event.plant.name, attempts]),
     [['Held', 0]],

@@ -84,7 +84,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
     if (status === 'deleted') return compare('has', undefined, found);
     const stands = [status, status === 'disabled' ? disabledReason : undefined, pausedUntil];
     compare('has', stands, found && [found.status, found.disabledReason, found.pausedUntil]);
-    const kept = (await deliveriesTo({ deliveries }, id, { limit: 1_000_000 })).map(
+    const kept = (await deliveriesTo({ deliveries }, { owner, id }, { limit: 1_000_000 })).map(
       ({ event, state, attempts, reason }) => `${event.id} ${state} ${attempts} ${reason}`,
     );
     const pending = status === 'disabled' ? 'held' : 'pending';

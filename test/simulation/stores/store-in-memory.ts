@@ -31,7 +31,7 @@ type Part = {
   >;
   deliveries: Pick<
     Store['deliveries'],
-    'newest' | 'delivery' | 'attempts' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
+    'page' | 'delivery' | 'attempts' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
   >;
   chores: Pick<Store['chores'], 'hasChores' | 'advance'>;
 };
@@ -210,8 +210,10 @@ function deliveryStoreOf({ rows, requests, plants, chores, setTime, webhook }: G
     feedTypes.includes(event.type) && isVisible(rows, of, event);
 
   return {
-    newest: async ({ webhooks }) =>
-      webhooks.flatMap(({ webhook: of }) => [...deliveriesOf(rows, of).values()].map(shown)),
+    page: async ({ webhook: of = '' }) =>
+      [...deliveriesOf(rows, of).values()]
+        .map(shown)
+        .sort((one, other) => (one.event.id < other.event.id ? 1 : -1)),
     async delivery(of, event) {
       const row = find(of, event);
       return row && shown(row);

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { firstId, silentLog, systemRuntime } from '../../../src/runtime.ts';
 import { type AllDeliveriesRequest, listAllDeliveries } from '../../../src/webhooks/all-deliveries.ts';
 import type { WebhooksContext } from '../../../src/webhooks/operations.ts';
-import type { DeliveryStore } from '../../../src/webhooks/port.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 export function allDeliveriesConformance(ready: () => Given): void {
@@ -102,34 +101,6 @@ export function allDeliveriesConformance(ready: () => Given): void {
         assert.deepEqual(await inState('failed'), rows(open, [1]));
         assert.deepEqual(await inState('pending'), rows(open, [2, 3, 4, 5]));
         assert.deepEqual(await inState('held'), rows(shut, [0, 1, 2, 3, 4, 5]));
-      }
-    });
-
-    test('deliveries that leave the state between the two reads of a page hide no others', async () => {
-      const { store, user, webhook, create, due, record } = ready();
-      for (const oldest of [[1], [1, 0]]) {
-        const { id: owner } = await user();
-        const [one, two, three] = [await webhook(owner), await webhook(owner), await webhook(owner)];
-        for (let n = 0; n <= 6; n++) await create(owner, undefined, { event: at(n * 10) });
-        const keepPending = async (hook: string, kept: number[]) => {
-          const events = kept.map((n) => at(n * 10));
-          for (const delivery of await due(hook)) {
-            if (!events.includes(delivery.event.id)) await record(outcomeOf(delivery));
-          }
-        };
-        await keepPending(one, [2, 4, 5, 6]);
-        await keepPending(two, [3]);
-        await keepPending(three, oldest);
-        let reads = 0;
-        const newest: DeliveryStore['newest'] = async (query) => {
-          reads++;
-          if (reads === 2) await keepPending(one, [2]);
-          return store.deliveries.newest(query);
-        };
-        const changing = { ...context(), deliveries: { ...store.deliveries, newest } };
-        const found = await walk(owner, 2, { state: 'pending' }, changing);
-        const older = oldest.map((n) => `${at(n * 10)} ${three}`);
-        assert.deepEqual(found, [`${at(30)} ${two}`, `${at(20)} ${one}`, ...older]);
       }
     });
 

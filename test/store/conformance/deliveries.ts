@@ -10,18 +10,20 @@ import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 export function deliveriesConformance(ready: () => Given): void {
   const failed = { reason: 'no', next: { state: 'failed' } } as const;
 
-  async function list(webhook: string, state?: DeliveryState, before?: string, limit = 100) {
-    const found = await deliveriesTo(ready().store, webhook, { state, before, limit });
+  type Subscriber = { owner: number; hook: string };
+
+  async function list({ owner, hook }: Subscriber, state?: DeliveryState, before?: string, limit = 100) {
+    const found = await deliveriesTo(ready().store, { owner, id: hook }, { state, before, limit });
     return found.map(({ event }) => event.plant.id);
   }
 
   describe('lists of deliveries', () => {
     test('deliveries are listed newest first, page by page', async () => {
       const { store } = ready();
-      const { hook } = await ready().subscriber(5);
-      assert.deepEqual(await list(hook), [5n, 4n, 3n, 2n, 1n]);
-      const [, , third] = await deliveriesTo(store, hook, { limit: 3 });
-      assert.deepEqual(await list(hook, undefined, third?.event.id, 3), [2n, 1n]);
+      const { owner, hook } = await ready().subscriber(5);
+      assert.deepEqual(await list({ owner, hook }), [5n, 4n, 3n, 2n, 1n]);
+      const [, , third] = await deliveriesTo(store, { owner, id: hook }, { limit: 3 });
+      assert.deepEqual(await list({ owner, hook }, undefined, third?.event.id, 3), [2n, 1n]);
     });
 
     test('deliveries are listed by state', async () => {
@@ -32,13 +34,13 @@ export function deliveriesConformance(ready: () => Given): void {
       await ready().record(outcomeOf(one));
       await ready().record(outcomeOf(two, failed));
       await create(owner);
-      assert.deepEqual(await list(hook, 'delivered'), [1n]);
-      assert.deepEqual(await list(hook, 'failed'), [2n]);
-      assert.deepEqual(await list(hook, 'pending'), [3n]);
-      assert.deepEqual(await list(hook, 'held'), []);
+      assert.deepEqual(await list({ owner, hook }, 'delivered'), [1n]);
+      assert.deepEqual(await list({ owner, hook }, 'failed'), [2n]);
+      assert.deepEqual(await list({ owner, hook }, 'pending'), [3n]);
+      assert.deepEqual(await list({ owner, hook }, 'held'), []);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
-      assert.deepEqual(await list(hook, 'pending'), []);
-      assert.deepEqual(await list(hook, 'held'), [3n]);
+      assert.deepEqual(await list({ owner, hook }, 'pending'), []);
+      assert.deepEqual(await list({ owner, hook }, 'held'), [3n]);
     });
 
     test('deliveries in one state are listed page by page, however close together they were created', async () => {
@@ -55,7 +57,7 @@ export function deliveriesConformance(ready: () => Given): void {
         for (const limit of [1, 3, 7]) {
           const seen: bigint[] = [];
           for (let before: string | undefined; ; ) {
-            const page = await deliveriesTo(store, hook, { state, before, limit });
+            const page = await deliveriesTo(store, { owner, id: hook }, { state, before, limit });
             assert.ok(page.length <= limit);
             seen.push(...page.map(({ event }) => event.plant.id));
             before = page.at(-1)?.event.id;
@@ -89,21 +91,21 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.equal(await store.deliveries.createTest({ owner, webhook: hook, event, due: AT }), true);
       const [made, ...more] = await due(hook);
       assert.deepEqual([made?.event, more], [event, []]);
-      assert.deepEqual(await list(other), []);
+      assert.deepEqual(await list({ owner, hook: other }), []);
       const page = await store.events.events({ viewer: owner, after: undefined, limit: 10 });
       assert.deepEqual(page?.events, []);
     });
 
     test('nobody tests the webhook of another user', async () => {
       const { store, ids, user } = ready();
-      const { hook } = await ready().subscriber(0);
+      const { owner, hook } = await ready().subscriber(0);
       const other = await user();
       const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
       assert.equal(
         await store.deliveries.createTest({ owner: other.id, webhook: hook, event, due: AT }),
         false,
       );
-      assert.deepEqual(await list(hook), []);
+      assert.deepEqual(await list({ owner, hook }), []);
     });
   });
 
@@ -118,7 +120,7 @@ export function deliveriesConformance(ready: () => Given): void {
         store.deliveries.redeliver({ owner: by, webhook: hook, event, at: AT });
       assert.equal(await redeliver(other.id, made.event.id), 'no webhook');
       assert.equal(await redeliver(owner, 'evt_0'), 'no delivery');
-      assert.deepEqual(await list(hook, 'delivered'), [1n]);
+      assert.deepEqual(await list({ owner, hook }, 'delivered'), [1n]);
     });
   });
 
@@ -153,7 +155,7 @@ export function deliveriesConformance(ready: () => Given): void {
       const { store } = ready();
       const { owner, hook } = await ready().subscriber(1);
       assert.equal(await ready().replay(owner, hook, 'held'), 0);
-      const [before] = await deliveriesTo(store, hook);
+      const [before] = await deliveriesTo(store, { owner, id: hook });
       assert.equal(before?.nextAttemptAt, AT);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
       assert.equal(await ready().replay(owner, hook, 'pending'), 0);

@@ -112,7 +112,7 @@ export function keysConformance(ready: () => Given): void {
     test('every write of a POST stores its answer if it had an effect', async () => {
       const { store, ids } = ready();
       const { owner, hook } = await ready().subscriber(1);
-      const [delivery] = await deliveriesTo(store, hook);
+      const [delivery] = await deliveriesTo(store, { owner, id: hook });
       assert.ok(delivery);
       const event = { ...delivery.event, id: ids.next('evt'), type: 'plant.test' } as const;
       const rotation = { secret: 'whsec_y', at: AT, overlapUntil: AT + 1, most: 5 };

@@ -56,7 +56,7 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
       }
       assert.deepEqual(sent, [events[1]]);
       await change(`UPDATE events SET type = '${KNOWN}' WHERE owner = ${owner}`);
-      const waiting = await deliveriesTo(ready().store, hook, { state: 'pending' });
+      const waiting = await deliveriesTo(ready().store, { owner, id: hook }, { state: 'pending' });
       assert.deepEqual(
         waiting.map(({ event, attempts, nextAttemptAt }) => [event.id, attempts, nextAttemptAt]),
         [
@@ -86,9 +86,9 @@ export function newerConformance(ready: () => Given, change: (sql: string) => Pr
 
     test('a list of deliveries omits those of an unknown type, and fills its pages', async () => {
       const { store } = ready();
-      const { hook, events } = await eventsOf(KNOWN, UNKNOWN, KNOWN, UNKNOWN, KNOWN);
+      const { owner, hook, events } = await eventsOf(KNOWN, UNKNOWN, KNOWN, UNKNOWN, KNOWN);
       for (const state of [undefined, 'pending'] as const) {
-        const listed = await deliveriesTo(store, hook, { state, limit: 2 });
+        const listed = await deliveriesTo(store, { owner, id: hook }, { state, limit: 2 });
         assert.deepEqual(
           listed.map(({ event }) => event.id),
           [events[4], events[2]],

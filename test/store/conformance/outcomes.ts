@@ -34,7 +34,7 @@ export function outcomesConformance(ready: () => Given): void {
 
     test('outcomes in one transaction each have their own result', async () => {
       const { store } = ready();
-      const { hook, found } = await waiting(3);
+      const { owner, hook, found } = await waiting(3);
       const [first, second, third] = found;
       assert.ok(first && second && third);
       const stranger = { ...third, event: { ...third.event, id: 'evt_0' } };
@@ -42,7 +42,7 @@ export function outcomesConformance(ready: () => Given): void {
         .lanes()
         .record([outcomeOf(first), outcomeOf(stranger), outcomeOf(second, failed)]);
       assert.deepEqual(results, ['settled', 'gone', 'settled']);
-      const states = await deliveriesTo(store, hook);
+      const states = await deliveriesTo(store, { owner, id: hook });
       assert.deepEqual(
         states.map(({ state }) => state),
         ['pending', 'failed', 'delivered'],
@@ -231,7 +231,7 @@ export function outcomesConformance(ready: () => Given): void {
       const webhook = await store.webhooks.webhook(owner, hook);
       assert.deepEqual([webhook?.status, webhook?.disabledReason], ['disabled', 'it is gone']);
       assert.deepEqual(
-        (await deliveriesTo(store, hook)).map(({ state }) => state),
+        (await deliveriesTo(store, { owner, id: hook })).map(({ state }) => state),
         ['held', 'held', 'held'],
       );
       assert.deepEqual(await due(hook, { now: AT + 1e6 }), []);

@@ -18,7 +18,7 @@ export function resendsConformance(ready: () => Given): void {
       await ready().record(outcomeOf(two, failed));
       const next = { state: 'pending', due: AT + 1e9, step: 5 } as const;
       await ready().record(outcomeOf(three, { reason: 'no', next }));
-      const events = (await deliveriesTo(store, hook)).map(({ event }) => event.id);
+      const events = (await deliveriesTo(store, { owner, id: hook })).map(({ event }) => event.id);
       for (const event of events) {
         const outcome = await store.deliveries.redeliver({ owner, webhook: hook, event, at: AT });
         assert.equal(outcome, 'redelivered');

@@ -220,7 +220,7 @@ export function sharesConformance(ready: () => Given): void {
         [2n, 2n],
       );
       for (const one of found) assert.equal(await ready().record(outcomeOf(one)), 'settled');
-      const [first] = await deliveriesTo(store, hook, { state: 'delivered' });
+      const [first] = await deliveriesTo(store, { owner: bob.id, id: hook }, { state: 'delivered' });
       assert.ok(first);
       assert.equal((await store.deliveries.attempts(hook, first.event.id)).length, 1);
     });
@@ -251,7 +251,7 @@ export function sharesConformance(ready: () => Given): void {
       for (let n = 1n; n <= 5n; n++) await create(ann.id, n);
       await create(bob.id, 1n);
       await unshare(ann, bob);
-      assert.equal((await deliveriesTo(store, hook)).length, 1);
+      assert.equal((await deliveriesTo(store, { owner: bob.id, id: hook })).length, 1);
       await create(ann.id, 6n);
       assert.equal((await due(hook)).length, 1);
       await finishChores();

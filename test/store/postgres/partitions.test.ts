@@ -179,18 +179,12 @@ for (const mode of MODES) {
       const [claim] = await ready.attemptAll(hook);
       const read = await during(async () => {
         for (const state of [undefined, 'pending', 'delivered'] as const) {
-          await deliveriesTo(store, hook, { state, limit: 2 });
+          await deliveriesTo(store, { owner, id: hook }, { state, limit: 2 });
         }
         const plant = { viewer: owner, plant: 1n, from: '', before: undefined, limit: 2 };
         const events = await store.deliveries.plantEvents(plant);
-        const newest = {
-          webhooks: [{ webhook: hook, before: undefined }],
-          from: '',
-          state: undefined,
-          limit: 2,
-          page: 2,
-        };
-        await store.deliveries.newest({ ...newest, events });
+        const page = { owner, webhook: hook, state: undefined, from: '', after: undefined, limit: 2 };
+        await store.deliveries.page({ ...page, events });
         await store.deliveries.delivery(hook, claim?.event.id ?? '');
         await store.deliveries.attempts(hook, claim?.event.id ?? '');
         await store.webhooks.health(hook);

@@ -62,7 +62,7 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   assert.match(store.cursorKeys.secret, /^[0-9a-f]{64}$/);
 
   assert.deepEqual(
-    (await deliveriesTo(store, 'wh_1')).map(({ event, state, attempts, reason }) => [
+    (await deliveriesTo(store, { owner: 1, id: 'wh_1' })).map(({ event, state, attempts, reason }) => [
       event.plant.id,
       state,
       attempts,

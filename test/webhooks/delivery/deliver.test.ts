@@ -145,8 +145,8 @@ function start(
 }
 
 /** State, attempts and reason of a webhook's only delivery. */
-async function deliveryOf(webhook: { id: string }) {
-  const [delivery, ...more] = await deliveriesTo(store, webhook.id);
+async function deliveryOf(webhook: { owner: number; id: string }) {
+  const [delivery, ...more] = await deliveriesTo(store, webhook);
   assert.deepEqual(more, []);
   return [delivery?.state, delivery?.attempts, delivery?.reason];
 }
@@ -673,7 +673,7 @@ test('a test and a redelivery of a failing webhook are attempted at once, whatev
   });
   await addPlants(owner, 100);
   while (recorded.length < limits.failuresToProbe) await setImmediate();
-  const [waits] = await deliveriesTo(store, webhook.id, { state: 'pending' });
+  const [waits] = await deliveriesTo(store, webhook, { state: 'pending' });
   assert.ok(waits);
   for (const ask of [
     () => testWebhook(contextOf(), owner, webhook.id),
@@ -696,7 +696,7 @@ test('a delivery resent while it waits its turn is sent once', async (t) => {
   await addPlants(owner, 5);
   const { ended } = start(t, { concurrency: 1 });
   await receiver.receive(1);
-  const waiting = (await deliveriesTo(store, webhook.id, { state: 'pending' }))
+  const waiting = (await deliveriesTo(store, webhook, { state: 'pending' }))
     .map(({ event }) => event.id)
     .filter((event) => !idsOf(receiver.received).includes(event));
   for (const event of waiting) await redeliver(contextOf(), owner, webhook.id, event);

@@ -1,27 +1,20 @@
 import type {
   AttemptRecord,
+  DeliveriesQuery,
   Delivery,
-  NewestQuery,
   NewTest,
   PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
 } from '../../../webhooks/port.ts';
-import { END } from '../../event-ids.ts';
+import { END, FIRST } from '../../event-ids.ts';
 import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import { type Database, pathId, type Row, statement } from '../engine/database.ts';
+import { type Database, pathId, statement } from '../engine/database.ts';
 import type { Work } from '../engine/writer.ts';
 import { deliveryCounts } from './delivery-counts.ts';
-import {
-  disabledWith,
-  IS_DISABLED,
-  IS_UNDELIVERED,
-  momentOf,
-  OF_WEBHOOK,
-  unplanned,
-} from './delivery-states.ts';
+import { disabledWith, IS_UNDELIVERED, momentOf, OF_WEBHOOK, unplanned } from './delivery-states.ts';
 import { FEED_TX } from './events.ts';
 import { lockWebhook } from './webhooks.ts';
 
@@ -126,59 +119,82 @@ const EVENT = `CROSS JOIN LATERAL (
       LIMIT 1
     ) e`;
 
-/** Of each webhook in `$1`: its deliveries before the event in `$2` and from `$3` on. Of all of them, the first `$4`. */
-const newest = (select: string) => statement`SELECT d.*, w.id AS webhook, w.status = 'disabled' AS is_disabled
-  FROM unnest($1::text[], $2::text[]) AS q(webhook, before)
-  JOIN webhooks w ON w.id = q.webhook
-  CROSS JOIN LATERAL (${select}) d
-  ORDER BY d.id DESC, w.id DESC
-  LIMIT ${unplanned('$4')}`;
+/** Selects the newest deliveries of a webhook `w` of the user `$1`, from the event `from` on and before `w.before`. */
+type Newest = (from: string, limit: string) => string;
 
-const DELIVERIES = `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*
+const newestOf = (conditions: string) => (from: string) =>
+  `SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*
     FROM deliveries d
     ${EVENT}
-    WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.event < q.before AND d.event >= $3 AND ${IS_VISIBLE}`;
+    WHERE d.subscriber = $1 AND d.webhook = w.webhook AND d.event < w.before AND d.event >= ${from} AND ${IS_VISIBLE}
+      ${conditions}`;
 
-const NEWEST_FIRST = `ORDER BY d.event DESC
-    LIMIT ${unplanned('$5')}`;
+const inOrder = (conditions: string): Newest => {
+  const newest = newestOf(conditions);
+  return (from, limit) => `${newest(from)}
+    ORDER BY d.event DESC
+    LIMIT ${unplanned(limit)}`;
+};
 
-const LIST = newest(`${DELIVERIES}
-    ${NEWEST_FIRST}`);
+/**
+ * `$2`: the only webhook; `$3`: whether webhooks must be disabled; `$4`, `$5`: event and webhook of the position; `$6`:
+ * the first event. The newest delivery of each webhook says how far back the page reaches, and which webhooks have more.
+ */
+const page = (newest: Newest) => statement`WITH heads AS MATERIALIZED (
+    SELECT w.webhook, w.is_disabled, w.paused_until, d.*
+    FROM (
+      SELECT id AS webhook, status = 'disabled' AS is_disabled, paused_until,
+        CASE WHEN id < $5 THEN $4 || '0' ELSE $4 END AS before
+      FROM webhooks
+      WHERE owner = $1 AND status <> 'deleted' AND id = coalesce($2, id)
+        AND (status = 'disabled') = coalesce($3, status = 'disabled')
+    ) w
+    CROSS JOIN LATERAL (${newest('$6', '1')}) d
+    ORDER BY d.id DESC, w.webhook DESC
+    LIMIT ${unplanned('$7')}
+  ), since AS MATERIALIZED (
+    SELECT coalesce((SELECT id FROM heads ORDER BY id DESC LIMIT 1 OFFSET $7 - 1), $6) AS id
+  )
+  SELECT *
+  FROM heads
+  UNION ALL
+  SELECT w.webhook, w.is_disabled, w.paused_until, d.*
+  FROM (SELECT webhook, is_disabled, paused_until, id AS before FROM heads WHERE id > (SELECT id FROM since)) w
+  CROSS JOIN LATERAL (${newest('(SELECT id FROM since)', '$7')}) d
+  ORDER BY id DESC, webhook DESC
+  LIMIT ${unplanned('$7')}`;
 
-const LIST_DELIVERED = newest(`${DELIVERIES} AND d.state = 'delivered'
-    ${NEWEST_FIRST}`);
+const LIST = page(inOrder(''));
+const LIST_DELIVERED = page(inOrder(`AND d.state = 'delivered'`));
+const LIST_OF_EVENTS = page(inOrder('AND d.event = ANY ($8::text[]) AND d.state = coalesce($9, d.state)'));
 
-/** `$6`: the stored state; `$7`: whether the webhook must be disabled. */
-const UNDELIVERED = `${DELIVERIES} AND d.state = $6 AND ($7::boolean IS NULL OR $7 = (w.status = 'disabled'))`;
+const undelivered = newestOf('AND d.state = $8');
 
 /**
  * Their index says in which moments they were created; the primary key has each moment's in order. The moment that the
  * page before ended in may have any number, so it is not looked up.
  */
-const LIST_UNDELIVERED = newest(`SELECT d.*
+const LIST_UNDELIVERED = page(
+  (from, limit) => `SELECT d.*
   FROM (
-    SELECT ${momentOf('q.before')} AS moment
+    SELECT ${momentOf('w.before')} AS moment
     UNION
     SELECT ${momentOf('id')}
     FROM (
-      ${UNDELIVERED} AND ${IS_UNDELIVERED}
-        AND ${momentOf('d.event')} < ${momentOf('q.before')} AND ${momentOf('d.event')} >= ${momentOf('$3')}
+      ${undelivered(from)} AND ${IS_UNDELIVERED}
+        AND ${momentOf('d.event')} < ${momentOf('w.before')} AND ${momentOf('d.event')} >= ${momentOf(from)}
       ORDER BY ${momentOf('d.event')} DESC
-      LIMIT ${unplanned('$5')}
+      LIMIT ${unplanned(limit)}
     ) newest
   ) m
   CROSS JOIN LATERAL (
-    ${UNDELIVERED} AND d.event >= m.moment AND d.event < m.moment || '~'
-    ${NEWEST_FIRST}
+    ${undelivered(from)} AND d.event >= m.moment AND d.event < m.moment || '~'
+    ORDER BY d.event DESC
+    LIMIT ${unplanned(limit)}
   ) d
   ORDER BY d.id DESC
-  LIMIT $5`);
-
-/** OFFSET makes the server run it once per webhook, and so read only that webhook's partition. */
-const LIST_OF_EVENTS =
-  newest(`${DELIVERIES} AND d.event = ANY ($5::text[]) AND ($6::text IS NULL OR d.state = $6)
-      AND ($7::boolean IS NULL OR $7 = (w.status = 'disabled'))
-    OFFSET 0`);
+  LIMIT ${limit}`,
+);
 
 const PLANT_EVENTS = statement`SELECT e.id
   FROM unnest($1::int8[]) AS o(owner)
@@ -192,10 +208,12 @@ const PLANT_EVENTS = statement`SELECT e.id
   ORDER BY e.id DESC
   LIMIT $5`;
 
-const FIND = statement`SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*, ${IS_DISABLED} AS is_disabled
-    FROM deliveries d
+const FIND = statement`SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*,
+      w.id AS webhook, w.status = 'disabled' AS is_disabled, w.paused_until
+    FROM webhooks w
+    JOIN deliveries d ON d.subscriber = w.owner AND d.webhook = w.id
     ${EVENT}
-    WHERE ${OF_WEBHOOK} AND ${IS_VISIBLE} AND d.event = $2`;
+    WHERE w.id = $1 AND ${OF_WEBHOOK} AND ${IS_VISIBLE} AND d.event = $2`;
 
 const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, error
   FROM attempts d
@@ -206,18 +224,19 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
   const { read } = database;
 
   return {
-    async newest({ webhooks, state, from, events, limit, page }: NewestQuery): Promise<Delivery[]> {
-      const before = webhooks.map((bound) => bound.before ?? END);
-      const values = [webhooks.map(({ webhook }) => pathId(webhook)), before, from, page];
-      const ofState = [state && storedState(state), state && disabledWith(state)];
+    async page({ owner, webhook, state, events, from, after, limit }: DeliveriesQuery): Promise<Delivery[]> {
+      const { event, webhook: last } = after ?? FIRST;
+      const only = webhook === undefined ? null : pathId(webhook);
+      const values = [owner, only, state && disabledWith(state), event, last, from, limit];
+      const stored = state && storedState(state);
       const rows = events
-        ? await read(LIST_OF_EVENTS, [...values, events, ...ofState])
-        : state === undefined
-          ? await read(LIST, [...values, limit])
-          : state === 'delivered'
-            ? await read(LIST_DELIVERED, [...values, limit])
-            : await read(LIST_UNDELIVERED, [...values, limit, ...ofState]);
-      return rows.map((row) => deliveryOf(row, String(row.webhook)));
+        ? await read(LIST_OF_EVENTS, [...values, events, stored])
+        : stored === undefined
+          ? await read(LIST, values)
+          : stored === 'delivered'
+            ? await read(LIST_DELIVERED, values)
+            : await read(LIST_UNDELIVERED, [...values, stored]);
+      return rows.map((row) => toDelivery(row, row));
     },
     async plantEvents({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> {
       const rows = await read(PLANT_EVENTS, [await visible.of(viewer), `${plant}`, before, from, limit]);
@@ -225,14 +244,10 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
     },
     async delivery(webhook: string, event: string): Promise<Delivery | undefined> {
       const [row] = await read(FIND, [pathId(webhook), pathId(event)]);
-      return row && deliveryOf(row, webhook);
+      return row && toDelivery(row, row);
     },
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
     ...deliveryCounts(database, visible),
   };
-}
-
-function deliveryOf(row: Row, webhook: string): Delivery {
-  return toDelivery(row, webhook, row.is_disabled === true);
 }

@@ -1,13 +1,13 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type {
   AttemptRecord,
+  DeliveriesQuery,
   Delivery,
-  NewestQuery,
   PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
 } from '../../../webhooks/port.ts';
-import { behind, END, latest } from '../../event-ids.ts';
+import { behind, END, FIRST, latest } from '../../event-ids.ts';
 import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
@@ -53,6 +53,7 @@ export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
 
 const COLUMNS = `d.state, d.attempts, d.due, d.reason,
        e.id, e.type, e.created_at, CAST(e.plant AS TEXT) AS plant, e.name, e.tag`;
+const HOOK = `id AS webhook, status = 'disabled' AS is_disabled, paused_until`;
 const EVENTS = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
 
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
@@ -64,15 +65,15 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
     FROM attempts
     WHERE webhook = ? AND event = ?
     ORDER BY generation`;
-  const isDisabled = disabledWebhooks(db);
+  const hookOf = prepare(db)`SELECT ${HOOK} FROM webhooks WHERE id = ?`;
 
   return {
-    newest: newestDeliveries(db, snapshot),
+    page: deliveryPage(db, snapshot),
     plantEvents: plantEvents(db, snapshot, visible),
     delivery: async (webhook: string, event: string): Promise<Delivery | undefined> =>
       snapshot.read(() => {
-        const row = one.get(webhook, event);
-        return row && toDelivery(row, webhook, isDisabled(webhook));
+        const [row, hook] = [one.get(webhook, event), hookOf.get(webhook)];
+        return row && hook && toDelivery(row, hook);
       }),
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
@@ -80,49 +81,75 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   };
 }
 
-/** The newest deliveries of each of some webhooks. */
-function newestDeliveries(db: DatabaseSync, snapshot: Snapshot) {
-  const all = prepare(db)`SELECT ${COLUMNS}
-    FROM deliveries d
-    ${EVENTS}
-    WHERE d.webhook = ? AND d.event < ? AND d.event >= ? AND ${IS_VISIBLE}
-    ORDER BY d.event DESC
-    LIMIT CAST(? AS INTEGER)`;
-  // Without statistics SQLite would scan the deliveries in every state.
-  const inState = prepare(db)`SELECT ${COLUMNS}
-    FROM deliveries d INDEXED BY deliveries_by_state
-    ${EVENTS}
-    WHERE d.webhook = ? AND d.state = ? AND d.event < ? AND d.event >= ? AND ${IS_VISIBLE}
-    ORDER BY d.event DESC
-    LIMIT CAST(? AS INTEGER)`;
-  const ofEvents = prepare(db)`SELECT ${COLUMNS}
-    FROM deliveries d
-    ${EVENTS}
-    WHERE d.webhook = ? AND d.event IN (SELECT value FROM json_each(?)) AND d.event < ?
-      AND d.state = ifnull(?, d.state) AND ${IS_VISIBLE}`;
-  const isDisabled = disabledWebhooks(db);
+/**
+ * The newest delivery of each webhook says how far back the page reaches, and which webhooks have more. Webhooks come by
+ * descending id, so once the page is full, only those with a newer event join.
+ */
+function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
+  const webhooksOf = prepare(db)`SELECT ${HOOK}
+    FROM webhooks
+    WHERE owner = ? AND status <> 'deleted' AND id = ifnull(?, id)
+    ORDER BY id DESC`;
+  const newestDeliveries = deliveriesBetween(db);
 
-  return async ({ webhooks, state, from, events, limit, page }: NewestQuery): Promise<Delivery[]> => {
+  return async (query: DeliveriesQuery): Promise<Delivery[]> =>
+    snapshot.read(() => {
+      const { owner, webhook, state, from, after = FIRST, limit } = query;
+      const newest = newestDeliveries(query);
+      let heads: Found[] = [];
+      for (const hook of webhooksOf.all(owner, webhook ?? null)) {
+        if (state === absentState(hook.is_disabled === 1)) continue;
+        const before = String(hook.webhook) < after.webhook ? behind(after.event) : after.event;
+        const last = heads[limit - 1];
+        const found = newest(hook, last ? behind(last.event) : from, before, 1);
+        if (found.length > 0) heads = [...heads, ...found].sort(lastFirst).slice(0, limit);
+      }
+      const since = heads[limit - 1]?.event ?? from;
+      const more = heads
+        .filter(({ event }) => event > since)
+        .flatMap(({ hook, event }) => newest(hook, since, event, limit));
+      return [...heads, ...more]
+        .sort(lastFirst)
+        .slice(0, limit)
+        .map(({ row, hook }) => toDelivery(row, hook));
+    });
+}
+
+type Row = Readonly<Record<string, SQLOutputValue>>;
+type Found = { hook: Row; row: Row; event: string };
+
+function lastFirst(one: Found, other: Found): number {
+  if (one.event !== other.event) return one.event < other.event ? 1 : -1;
+  return String(one.hook.webhook) < String(other.hook.webhook) ? 1 : -1;
+}
+
+/** The newest deliveries of a webhook, of events from one on and before another, which a query selects. */
+function deliveriesBetween(db: DatabaseSync) {
+  const selecting = (deliveries: string, condition = 'true') => prepare(db)`SELECT ${COLUMNS}
+    FROM ${deliveries}
+    ${EVENTS}
+    WHERE d.webhook = ? AND d.event >= ? AND d.event < ? AND ${condition} AND ${IS_VISIBLE}
+    ORDER BY d.event DESC
+    LIMIT CAST(? AS INTEGER)`;
+  const all = selecting('deliveries d');
+  // Without statistics SQLite would scan the deliveries in every state.
+  const inState = selecting('deliveries d INDEXED BY deliveries_by_state', 'd.state = ?');
+  const ofEvents = selecting(
+    'deliveries d',
+    'd.event IN (SELECT value FROM json_each(?)) AND d.state = ifnull(?, d.state)',
+  );
+
+  return ({ state, events }: DeliveriesQuery) => {
     const stored = state === undefined ? null : storedState(state);
-    let newest: string[] = [];
-    return snapshot.read(() =>
-      // The last first: once a page is full, each webhook before them adds only deliveries of newer events.
-      webhooks.toReversed().flatMap(({ webhook, before = END }) => {
-        const isHeld = isDisabled(webhook);
-        if (state === absentState(isHeld)) return [];
-        const last = newest[page - 1];
-        const since = last === undefined ? from : behind(last);
-        const rows = events
-          ? ofEvents.all(webhook, JSON.stringify(events), before, stored)
-          : stored === null
-            ? all.all(webhook, before, since, limit)
-            : inState.all(webhook, stored, before, since, limit);
-        const found = rows.map((row) => toDelivery(row, webhook, isHeld));
-        newest.push(...found.map(({ event }) => event.id));
-        newest = newest.sort().reverse().slice(0, page);
-        return found;
-      }),
-    );
+    const [statement, values] = events
+      ? [ofEvents, [JSON.stringify(events), stored]]
+      : stored === null
+        ? [all, []]
+        : [inState, [stored]];
+    return (hook: Row, from: string, before: string, limit: number): Found[] =>
+      statement
+        .all(String(hook.webhook), from, before, ...values, limit)
+        .map((row) => ({ hook, row, event: String(row.id) }));
   };
 }
 
