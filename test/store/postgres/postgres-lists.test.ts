@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import pg from 'pg';
-import type { PostgresStore } from '../../../src/store/postgres/store.ts';
-import { makeStoreDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import { makeStoreDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import { rowsReadBy } from '../../../testkit/stores/rows-read.ts';
 
 /** A page of a list reads few rows on PostgreSQL, however many the store has. */
 
@@ -12,11 +12,9 @@ const HOOKS = 10;
 
 describe('pages of lists on PostgreSQL', () => {
   let database: TestDatabase;
-  let store: PostgresStore;
   let client: pg.Client;
   before(async () => {
     database = await makeStoreDatabase();
-    store = await openStoreIn(database.url);
     client = new pg.Client({ connectionString: database.url });
     await client.connect();
     await client.query(
@@ -35,43 +33,10 @@ describe('pages of lists on PostgreSQL', () => {
   });
   after(async () => {
     await client.end();
-    await store.close();
     await database.drop();
   });
 
-  /** How many rows of tables and indexes it reads: the fewer of two times, as the server may read for itself meanwhile. */
-  async function readDuring(work: () => Promise<unknown>): Promise<number> {
-    const counts: number[] = [];
-    for (let begin = await readSoFar(); counts.length < 2; ) {
-      await work();
-      const end = await readSoFar();
-      counts.push(end - begin);
-      begin = end;
-    }
-    return Math.min(...counts);
-  }
-
-  /** A session has reported all that it read when it has ended. */
-  async function readSoFar(): Promise<number> {
-    await store.close();
-    for (;;) {
-      const { rows } = await client.query(
-        `SELECT (
-           SELECT count(*)::int
-           FROM pg_stat_activity
-           WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-         ) AS others, (
-           SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes
-         ) + (
-           SELECT sum(seq_tup_read)::int FROM pg_stat_user_tables WHERE relname IN ('plants', 'events', 'deliveries')
-         ) AS read`,
-      );
-      if (rows[0].others > 0) continue;
-      store = await openStoreIn(database.url);
-      return rows[0].read;
-    }
-  }
-
+  const place = () => ({ url: database.url, client });
   const LIMIT = 20;
   const page = { viewer: 1, from: undefined, through: undefined, limit: LIMIT, fields: ['id'] as const };
 
@@ -84,7 +49,7 @@ describe('pages of lists on PostgreSQL', () => {
       { order: 'descending' },
       { order: 'descending', from: { owner: 1, id: 30_000n } },
     ] as const) {
-      const read = await readDuring(() => store.plants.page({ ...page, ...more }));
+      const read = await rowsReadBy(place(), (store) => store.plants.page({ ...page, ...more }));
       assert.ok(read < 20 * LIMIT, `${inspect(more)}: ${read} rows`);
     }
   });
@@ -99,11 +64,11 @@ describe('pages of lists on PostgreSQL', () => {
       limit: LIMIT,
     };
     for (const state of [undefined, 'failed'] as const) {
-      const read = await readDuring(() => store.deliveries.page({ ...page, state }));
+      const read = await rowsReadBy(place(), (store) => store.deliveries.page({ ...page, state }));
       assert.ok(read < 20 * LIMIT * HOOKS, `${state}: ${read} rows`);
     }
     const ofPlant = { viewer: 1, plant: 777n, from: '', before: undefined, limit: LIMIT };
-    const read = await readDuring(async () => {
+    const read = await rowsReadBy(place(), async (store) => {
       const events = await store.deliveries.plantEvents(ofPlant);
       assert.equal(events.length, 1);
       assert.equal((await store.deliveries.page({ ...page, state: undefined, events })).length, 1);

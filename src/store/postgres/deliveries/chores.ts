@@ -8,7 +8,12 @@ import type { Announced } from '../replicas/hints.ts';
 import { expirySlice } from './expiries.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
 
-const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine`;
+/**
+ * The statements of a slice are planned for its values. A plan for any values expects a few rows of a webhook or user, and
+ * one for 100 000 of them then compares each row with each of the slice.
+ */
+const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_mine,
+    set_config('plan_cache_mode', 'force_custom_plan', true)`;
 
 /** Part of the long work: does a slice of it. False if it changed nothing. */
 type Chore = (bounds: SliceBounds, query: Query, announced: Announced) => Promise<boolean>;
@@ -64,7 +69,7 @@ async function webhookRemoval({ limit }: SliceBounds, query: Query): Promise<boo
   const [row] = await query(FIRST_WEBHOOK);
   if (!row) return false;
   const key = [row.owner, row.id];
-  for (const part of WEBHOOK_PARTS) if ((await query(part, [...key, limit])).length > 0) return true;
+  for (const part of WEBHOOK_PARTS) if ((await query(part, [limit, ...key])).length > 0) return true;
   return (await query(REMOVE_WEBHOOK, key)).length > 0;
 }
 
@@ -76,8 +81,8 @@ const FIRST_WEBHOOK = statement`SELECT owner, id
   LIMIT 1`;
 
 const WEBHOOK_PARTS = [
-  someOf('attempts', 'subscriber = $1 AND webhook = $2', 'event, fence', '$3'),
-  someOf('deliveries', 'subscriber = $1 AND webhook = $2', 'event', '$3'),
+  someOf('attempts', 'subscriber = $2 AND webhook = $3', 'event, fence'),
+  someOf('deliveries', 'subscriber = $2 AND webhook = $3', 'event'),
 ];
 
 // An attempt may have been recorded while its delivery was being removed.
@@ -129,7 +134,7 @@ const END_WITHDRAWAL = statement`DELETE FROM withdrawals WHERE webhook = $1 AND 
 async function userRemoval({ limit }: SliceBounds, query: Query, announced: Announced): Promise<boolean> {
   const [row] = await query(FIRST_USER);
   if (!row) return false;
-  for (const part of USER_PARTS) if ((await query(part, [row.id, limit])).length > 0) return true;
+  for (const part of USER_PARTS) if ((await query(part, [limit, row.id])).length > 0) return true;
   if ((await query(REMOVE_USER, [row.id])).length === 0) return false;
   for (const table of FORGET) await query(table, [row.id]);
   announced.access = true;
@@ -145,9 +150,9 @@ const FIRST_USER = statement`SELECT id
   LIMIT 1`;
 
 const USER_PARTS = [
-  someOf('plants', 'owner = $1', 'id', '$2'),
-  someOf('events', 'owner = $1', 'id', '$2'),
-  someOf('idempotency', 'user_id = $1', 'request', '$2'),
+  someOf('plants', 'owner = $2', 'id'),
+  someOf('events', 'owner = $2', 'id'),
+  someOf('idempotency', 'user_id = $2', 'request'),
 ];
 
 const REMOVE_USER = statement`DELETE FROM users
@@ -162,25 +167,24 @@ const FORGET = ['removed_events', 'plant_counts', 'assigned_ids', 'ids_without_c
   (table) => statement`DELETE FROM ${table} WHERE owner = $1`,
 );
 
-/** Deletes the first rows that the condition selects, in the order of the rest of the table's key. */
-function someOf(table: string, condition: string, key: string, limit: string): Statement {
+/**
+ * Deletes the first `$1` rows that the condition selects, and those equal to the last, in the order of an index on the
+ * rest of the key: the order in which outcomes lock deliveries.
+ */
+function someOf(table: string, condition: string, key: string): Statement {
   return statement`DELETE FROM ${table}
-  WHERE ${condition} AND (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} ORDER BY ${key} LIMIT ${limit})
+  WHERE ${condition} AND (${key}) <= (
+      SELECT ${key}
+      FROM (SELECT ${key} FROM ${table} WHERE ${condition} ORDER BY ${key} LIMIT $1) slice
+      ORDER BY (${key}) DESC
+      LIMIT 1
+    )
   RETURNING 1`;
 }
 
 /** Removes some of the expired answers to requests with a key. */
 async function keyRemoval({ now, limit }: SliceBounds, query: Query): Promise<boolean> {
-  return (await query(REMOVE_KEYS, [now, limit])).length > 0;
+  return (await query(REMOVE_KEYS, [limit, now])).length > 0;
 }
 
-const REMOVE_KEYS = statement`DELETE FROM idempotency k
-  USING (
-    SELECT user_id, request
-    FROM idempotency
-    WHERE expires_at <= $1
-    ORDER BY expires_at
-    LIMIT $2
-  ) o
-  WHERE k.user_id = o.user_id AND k.request = o.request AND k.expires_at <= $1
-  RETURNING 1`;
+const REMOVE_KEYS = someOf('idempotency', 'expires_at <= $2', 'expires_at');
