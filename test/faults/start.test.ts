@@ -108,15 +108,20 @@ for (const [state, damage, code] of [
   });
 }
 
-test('a start on a database of another program says so, and leaves it unchanged', async (t) => {
-  const place = await makePlace(t);
-  mkdirSync(place.dataDir);
-  place.write('CREATE TABLE bookmarks (url TEXT)');
-  const { code, stderr } = await place.serveInVain();
-  assert.equal(code, 1);
-  assert.match(stderr, /^error: \S+plant-store\.db is a database of another program[^\n]+\n$/);
-  assert.deepEqual(place.read('SELECT name FROM sqlite_schema'), [{ name: 'bookmarks' }]);
-});
+for (const [what, name] of [
+  ['another program', 'bookmarks'],
+  ['another program with migrations of its own', 'migrations'],
+]) {
+  test(`a start on a database of ${what} says so, and leaves it unchanged`, async (t) => {
+    const place = await makePlace(t);
+    mkdirSync(place.dataDir);
+    place.write(`CREATE TABLE ${name} (id INTEGER, batch INTEGER)`);
+    const { code, stderr } = await place.serveInVain();
+    assert.equal(code, 1);
+    assert.match(stderr, /^error: \S+plant-store\.db is a database of another program[^\n]+\n$/);
+    assert.deepEqual(place.read('SELECT name FROM sqlite_schema'), [{ name }]);
+  });
+}
 
 test('a start on a folder in place of a file of the store says so', async (t) => {
   for (const name of [NAMES.database, NAMES.log]) {

@@ -14,7 +14,7 @@ import { counted, print, printJson, say, shellWord } from '../terminal/terminal.
 import { option, settingOptions, type Verb } from '../verb.ts';
 import { type Finding, ok, problem, reasonIn, type Verdict } from './check.ts';
 import { checkDatabase } from './database.ts';
-import { checkFolder } from './folder.ts';
+import { checkFolder, whyUnusable } from './folder.ts';
 import { checkProvider, checkService } from './service.ts';
 import { checkStore } from './store.ts';
 import { checkReceivers } from './webhooks.ts';
@@ -93,10 +93,10 @@ async function* checkFolderAndServer(
   { dataDir }: StoreConfig,
   config: Config | undefined,
 ): AsyncGenerator<Finding, StoreSummary | undefined> {
-  const folder = checkFolder(dataDir);
-  yield* folder;
-  // A missing or unreadable folder explains everything else.
-  const isExplained = folder[0]?.verdict !== 'ok';
+  const unusable = whyUnusable(dataDir);
+  yield* unusable ? [unusable] : checkFolder(dataDir);
+  // It explains everything else.
+  const isExplained = unusable !== undefined;
   const summary = yield* checkStore(storePath(dataDir), isExplained);
   const served = isExplained && !summary ? false : lookForServer(servingLock(dataDir));
   if (typeof served === 'object') yield served;

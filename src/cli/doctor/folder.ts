@@ -7,11 +7,11 @@ import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
 const NAME = 'Data folder';
 
 export function checkFolder(folder: string): Finding[] {
-  const unusable = whyUnusable(folder);
-  return unusable ? [unusable] : [modeOf(folder), spaceOf(folder), ...fileSystemOf(folder)];
+  return [modeOf(folder), spaceOf(folder), ...fileSystemOf(folder)];
 }
 
-function whyUnusable(folder: string): Finding | undefined {
+/** Why nothing in the folder can be read; undefined for a usable one. */
+export function whyUnusable(folder: string): Finding | undefined {
   if (!existsSync(folder)) {
     const advice = 'Pass the same DATA_DIR or --data-dir as to serve; the first start creates it.';
     return warning(NAME, `${folder} does not exist`, advice);

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
-import { aliasesOf } from '../../store/sqlite/files/restore.ts';
+import { aliasesOf, hasLogs } from '../../store/sqlite/files/restore.ts';
 import { readSummary, removeEmptyLog, type StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { checks as limits } from '../limits.ts';
 import { sqliteReason } from '../service/store-failure.ts';
@@ -76,7 +76,8 @@ function* filesOf(path: string, { logBytes }: StoreSummary): Generator<Finding> 
   }
   for (const alias of aliasesOf(path)) {
     const text = `${alias} is a second name of the current store: a restore was interrupted`;
-    yield warning(NAME, text, `Remove that name; the store stays: rm ${shellWord(alias)}`);
+    const remove = `Remove that name; the store stays: rm ${shellWord(alias)}`;
+    yield warning(NAME, text, hasLogs(alias) ? 'Run it again: plant-store restore FILE.' : remove);
   }
   const log = sizeText(logBytes);
   if (logBytes < limits.logBytes) yield ok('Write-ahead log', log);

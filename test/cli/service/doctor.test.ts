@@ -126,6 +126,17 @@ test('doctor finds a damaged store, one of another program, and one of a newer v
   });
 });
 
+test('doctor finds a broken store in a folder that others may read', async () => {
+  await withStoreFolder(async (folder) => {
+    await writeFile(storePath(folder), 'no database at all'.repeat(300));
+    await chmod(folder, 0o755);
+    const { code, of } = await examine({ DATA_DIR: folder });
+    assert.equal(code, 1);
+    assert.equal(of('Data folder')[0]?.verdict, 'warning');
+    assert.match(of('Store')[0]?.text ?? '', /cannot be read: its file is not a database/);
+  });
+});
+
 test('doctor says which file keeps it from finding a server, and continues', async (t) => {
   const isRoot = process.getuid?.() === 0;
   // Without capabilities even root needs read permission.
@@ -158,6 +169,9 @@ test('doctor warns of files readable by others, a second name of the store, and 
     await chmod(storePath(folder), 0o644);
     const alias = `${storePath(folder)}.before-restore-20261121T120000Z`;
     await link(storePath(folder), alias);
+    const damaged = `${storePath(folder)}.before-restore-20261121T130000Z`;
+    await link(storePath(folder), damaged);
+    await writeFile(`${damaged}-wal`, 'its log');
     const { code, of } = await examine({ DATA_DIR: folder });
     assert.equal(code, 0);
     assert.deepEqual(
@@ -166,7 +180,12 @@ test('doctor warns of files readable by others, a second name of the store, and 
     );
     assert.deepEqual(
       of('Store').map(({ advice }) => advice),
-      [undefined, `chmod 600 ${storePath(folder)}`, `Remove that name; the store stays: rm ${alias}`],
+      [
+        undefined,
+        `chmod 600 ${storePath(folder)}`,
+        `Remove that name; the store stays: rm ${alias}`,
+        'Run it again: plant-store restore FILE.',
+      ],
     );
   });
   await withFolder(async (folder) => {

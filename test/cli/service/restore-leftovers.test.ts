@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { copyFile, mkdir, readdir, readlink, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -78,6 +90,27 @@ test('restores within one second, or after a killed one, keep each store under i
     assert.equal(new Set(kept).size, 4);
     for (const name of kept) assert.ok(plantsIn(name) > 0);
     assert.deepEqual((await leftIn(folder)).toSorted(), kept.map((name) => basename(name)).toSorted());
+  });
+});
+
+test('restores after one that was killed keep a damaged store together with its log', async () => {
+  await withBackup(async (folder, file) => {
+    const path = storePath(folder);
+    const report = { copied() {}, checks() {} };
+    await withLongLog(path);
+    const log = await readFile(`${path}-wal`);
+    // What it leaves when it is killed right before it replaces the store.
+    const kept = `${path}.before-restore-20261121T120000Z`;
+    await rename(`${path}-wal`, `${kept}-wal`);
+    await writeFile(path, 'damaged'.repeat(2_000));
+    await link(path, kept);
+    for (let n = 0; n < 2; n++) {
+      const { before } = await restoreStore({ from: file, path, now: Date.now() + n * 1_000, report });
+      assert.equal(before === kept, n === 0);
+    }
+    assert.equal(await readFile(kept, 'utf8'), 'damaged'.repeat(2_000));
+    assert.deepEqual(await readFile(`${kept}-wal`), log);
+    assert.equal(plantsIn(path), 2);
   });
 });
 

@@ -45,7 +45,7 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
 
 function refuseOtherProgram(db: DatabaseSync): void {
   const [any] = db.prepare('SELECT name FROM sqlite_schema').all();
-  if (any === undefined || hasTable(db, 'migrations')) return;
+  if (any === undefined || hasColumn(db, 'migrations', 'checksum')) return;
   throw new Error(
     `${db.location()} is a database of another program: it has ${any.name}, but no plant store.`,
   );
@@ -59,15 +59,15 @@ export type Schema = { applied: number; known: number };
  * @throws Error as `migrate` does for a newer store or changed migrations
  */
 export function schemaOf(db: DatabaseSync, known = readMigrations('sqlite')): Schema | undefined {
-  if (!hasTable(db, 'migrations')) return undefined;
+  if (!hasColumn(db, 'migrations', 'checksum')) return undefined;
   const applied = appliedMigrations(db);
   refuseForeign(applied, known);
   return { applied: applied.length, known: known.length };
 }
 
-export function hasTable(db: DatabaseSync, name: string): boolean {
-  const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?`);
-  return table.get(name) !== undefined;
+/** Of a column, because other programs have tables of the same names. */
+export function hasColumn(db: DatabaseSync, table: string, column: string): boolean {
+  return db.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column) !== undefined;
 }
 
 function appliedMigrations(db: DatabaseSync): AppliedMigration[] {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { firstId } from '../../../runtime.ts';
-import { hasTable, type Schema, schemaOf } from '../engine/migrate.ts';
+import { hasColumn, type Schema, schemaOf } from '../engine/migrate.ts';
 
 /** What a store contains, to help decide what to do with it. */
 export type Contents = {
@@ -15,7 +15,7 @@ export type Contents = {
  */
 export function storeSchema(db: DatabaseSync): Schema {
   const schema = schemaOf(db);
-  if (schema === undefined || !hasTable(db, 'meta'))
+  if (schema === undefined || !hasColumn(db, 'meta', 'value'))
     throw new Error('It is a database, but not a plant store.');
   return schema;
 }

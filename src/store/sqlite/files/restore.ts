@@ -42,7 +42,7 @@ export type Restored = Contents &
  *   is then unchanged
  */
 export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
-  removeAliases(path);
+  const interrupted = endInterrupted(path);
   const unfinished = openUnfinishedStore(`${path}.restoring-`);
   const staged = unfinished.path;
   try {
@@ -50,7 +50,7 @@ export async function restoreStore({ from, path, now, report }: RestoreOptions):
     const contents = await copyAndCheck({ from: undefined, path: staged }, report);
     giveToOwnerOf(dirname(path), [staged]);
     flushFile(staged);
-    const before = isThere(path) ? nameOfBefore(path, now) : undefined;
+    const before = isThere(path) ? (interrupted ?? nameOfBefore(path, now)) : undefined;
     const isWhole = before !== undefined && keepStore(path, before, `${staged}-kept`);
     const compared = isWhole ? compareTokens(before, staged, now) : UNKNOWN;
     replaceFile(staged, path);
@@ -100,8 +100,14 @@ function isThere(path: string): boolean {
  */
 function keepStore(path: string, name: string, draft: string): boolean {
   // SQLite deletes a log that it cannot interpret, and a damaged store would lose it.
-  for (const suffix of LOGS) if (existsSync(path + suffix)) keepFile(path + suffix, name + suffix, draft);
-  let isDamaged = fileSize(path) === 0;
+  for (const suffix of LOGS) {
+    if (!existsSync(path + suffix)) continue;
+    rmSync(name + suffix, { force: true });
+    keepFile(path + suffix, name + suffix, draft);
+  }
+  // Only the name of an interrupted restore exists already.
+  const isKept = existsSync(name);
+  let isDamaged = isKept || fileSize(path) === 0;
   try {
     if (!isDamaged) makeLogDurable(path);
     if (!isDamaged) foldIn(path);
@@ -112,7 +118,7 @@ function keepStore(path: string, name: string, draft: string): boolean {
     // A sound store has absorbed its logs, or they are still in their place.
     if (!isDamaged) for (const suffix of LOGS) rmSync(name + suffix, { force: true });
   }
-  if (existsSync(path)) keepFile(path, name, draft);
+  if (existsSync(path) && !isKept) keepFile(path, name, draft);
   for (const suffix of [...LOGS, '-shm']) rmSync(path + suffix, { force: true });
   return !isDamaged;
 }
@@ -139,9 +145,18 @@ function removeLoneLogs(path: string): void {
   }
 }
 
-/** A restore killed before its last step leaves a second name, and SQLite would damage a store opened by two names. */
-function removeAliases(path: string): void {
-  for (const name of aliasesOf(path)) rmSync(name);
+/**
+ * A restore killed before its last step leaves a second name, and SQLite would damage a store opened by two names. Only
+ * that of a damaged store has logs, which may be nowhere else: it is returned, and stays.
+ */
+function endInterrupted(path: string): string | undefined {
+  const names = aliasesOf(path);
+  for (const name of names) if (!hasLogs(name)) rmSync(name);
+  return names.find(hasLogs);
+}
+
+export function hasLogs(path: string): boolean {
+  return LOGS.some((suffix) => existsSync(path + suffix));
 }
 
 /** Other names that a restore gave a store's file. */

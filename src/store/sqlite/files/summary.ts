@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import { RECEIVERS, toReceiver } from '../../rows.ts';
 import { openConnection } from '../engine/connection.ts';
-import { storeSchema } from '../files/inspect.ts';
 import { fileSize } from './durable-files.ts';
+import { storeSchema } from './inspect.ts';
 
 export type StoreSummary = ReturnType<typeof readSummary>;
 
