@@ -35,8 +35,12 @@ export async function writeAtomically<T>(
     return replace(target.path, { mode: mode ?? target.mode, replaces }, work);
   }
   // Append, to keep what a shell or another command wrote there.
-  await using file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
-  return await work((text) => file.writeFile(text), isatty(file.fd));
+  const file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
+  try {
+    return await work((text) => file.writeFile(text), isatty(file.fd));
+  } finally {
+    await file.close();
+  }
 }
 
 /**
@@ -62,8 +66,8 @@ export function unwritable(path: string, error: unknown, advice: string): unknow
 }
 
 async function replace<T>(path: string, { mode, replaces }: FileOptions, work: Work<T>): Promise<T> {
-  // Opening a new name with `wx` follows no link.
-  const draft = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
+  // Opening a new name with `wx` follows no link. A long name is cut: names have at most 255 bytes.
+  const draft = join(dirname(path), `.${basename(path).slice(0, 50)}.${randomUUID()}.part`);
   try {
     const done = await writeTo(draft, mode, work);
     if (replaces) replaceFile(draft, path);
@@ -76,11 +80,15 @@ async function replace<T>(path: string, { mode, replaces }: FileOptions, work: W
 }
 
 async function writeTo<T>(draft: string, mode: number | undefined, work: Work<T>): Promise<T> {
-  await using file = await open(draft, 'wx', mode);
-  if (mode !== undefined) await file.chmod(mode);
-  const done = await work((text) => file.writeFile(text), false);
-  await file.sync();
-  return done;
+  const file = await open(draft, 'wx', mode);
+  try {
+    if (mode !== undefined) await file.chmod(mode);
+    const done = await work((text) => file.writeFile(text), false);
+    await file.sync();
+    return done;
+  } finally {
+    await file.close();
+  }
 }
 
 type Target = { path: string; isPlain: boolean; mode?: number };

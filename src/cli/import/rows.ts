@@ -88,19 +88,17 @@ function readValue(text: string): JsonValue | AppError {
   }
 }
 
-/** Puts a value that is not an object into one cell: it cannot become a plant by mistake, and shows the original. */
+/**
+ * A null becomes an empty cell. A row that cells would change otherwise becomes one, with the original: without its
+ * mistake the report could be imported as it is.
+ */
 function cellsOf(value: JsonValue | AppError, text: string): string[] {
   if (value instanceof AppError || typeof value !== 'object' || value === null || Array.isArray(value)) {
     return [text.trim()];
   }
-  return [value.id, value.name, value.tag].map((member) => {
-    // An empty cell stands for both, and without either the row would be valid.
-    if (member === undefined || member === null) return '';
-    if (typeof member === 'string') return member;
-    return typeof member === 'bigint' ? String(member) : JSON.stringify(member, asText);
-  });
-}
-
-function asText(_: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? String(value) : value;
+  const { id, name, tag, ...others } = value;
+  const cells = [typeof id === 'bigint' ? String(id) : id, name, tag].map((member) => member ?? '');
+  const isKnown = typeof id !== 'string' && Object.keys(others).length === 0;
+  const isShown = isKnown && cells.every((cell) => typeof cell === 'string');
+  return isShown ? cells : [text.trim()];
 }

@@ -12,7 +12,6 @@ import {
   copyStore,
   type VerifiedTable,
 } from '../../store/copy.ts';
-import { requestOf } from '../../store/postgres/plants/idempotency.ts';
 import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { openExport } from '../../store/sqlite/files/copy-source.ts';
 import { Failure } from '../failure.ts';
@@ -94,6 +93,7 @@ function brokenOff(error: AppError): Failure {
 async function withLockedSource<T>(path: string, work: (source: CopySource) => Promise<T>): Promise<T> {
   refuseLostDatabase(path);
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
+  const { requestOf } = await import('../../store/postgres/plants/idempotency.ts');
   const refusal = `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`;
   const unlock = lockAgainstServers(dirname(path), refusal);
   try {

@@ -6,7 +6,6 @@ import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { recoverStore } from '../../store/sqlite/files/durable-log.ts';
 import { lockForServing, lockUnlessServed } from '../../store/sqlite/files/lock.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
-import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Store } from '../../store/store.ts';
 import { Failure } from '../failure.ts';
 import { sqliteReason, storeFailure } from './store-failure.ts';
@@ -35,6 +34,8 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
       `There is no store at ${path}. Pass its folder with --data-dir, or create one by starting the service: plant-store serve`,
     );
   }
+  // Only here: `backup`, `restore` and `copy` need no store.
+  const { openSqliteStore } = await import('../../store/sqlite/store.ts');
   let unlock: (() => void) | undefined;
   try {
     unlock = lockUnlessServed(servingLock(dataDir));

@@ -134,21 +134,26 @@ test('a link in place of the report is refused before anything is sent, and an e
   });
 });
 
-test('a report leaves nulls empty, and keeps a line that is not an object', async (t) => {
+test('a report leaves nulls empty, and keeps a line that cells cannot show', async (t) => {
   await withImport(t, async ({ write, load, plants }) => {
     const file = write(
       'p.ndjson',
-      '{"id":1,"name":"Alder","tag":null}\n{"name":null}\n{"name":"Fir",}\n["Oak"]\n',
+      '{"id":1,"name":"Alder","tag":null}\n{"name":null}\n{"name":"Fir",}\n["Oak"]\n' +
+        '{"name":"Ash","colour":"red"}\n{"name":5}\n{"name":"Elm","tag":{"a":[1]}}\n{"id":"8","name":"Yew"}\n',
     );
-    assert.match(wordsOf(await load(file), 1), /0 rows added, 4 failed/);
+    assert.match(wordsOf(await load(file), 1), /0 rows added, 8 failed/);
     const report = `${file}.errors.csv`;
     const lines = readFileSync(report, 'utf8').trimEnd().split('\n');
     assert.match(lines[1] ?? '', /^1,Alder,,1,/);
     assert.match(lines[2] ?? '', /^,,,2,/);
     assert.match(lines[3] ?? '', /^"\{""name"":""Fir"",\}",3,/);
     assert.match(lines[4] ?? '', /^"\[""Oak""\]",4,/);
+    assert.match(lines[5] ?? '', /^"\{""name"":""Ash"",""colour"":""red""\}",5,/);
+    assert.match(lines[6] ?? '', /^"\{""name"":5\}",6,/);
+    assert.match(lines[7] ?? '', /^"\{""name"":""Elm"",""tag"":\{""a"":\[1\]\}\}",7,/);
+    assert.match(lines[8] ?? '', /^"\{""id"":""8"",""name"":""Yew""\}",8,/);
     // Importing the uncorrected report adds only the rows that are valid now.
-    assert.match(wordsOf(await load(report), 1), /^1 row added, 3 failed/);
+    assert.match(wordsOf(await load(report), 1), /^1 row added, 7 failed/);
     assert.equal(await plants(), '[{"id":1,"name":"Alder"}]');
   });
 });

@@ -209,6 +209,15 @@ test('an unwritable file, or a name without a format, is reported', async (t) =>
   );
 });
 
+test('a file may have the longest name that there is', async (t) => {
+  const { verb } = await startWithPlants(t);
+  await withFolder(async (folder) => {
+    const name = `${'ü'.repeat(125)}.json`;
+    wordsOf(await verb('plant', 'export', join(folder, name)));
+    assert.deepEqual(await readdir(folder), [name]);
+  });
+});
+
 test('a link stays a link, a private file private, and a pipe a pipe', async (t) => {
   const { verb } = await startWithPlants(t);
   await withFolder(async (folder) => {
