@@ -1,4 +1,4 @@
-/** The wiring of all parts, which stands nowhere else. */
+/** The wiring of the main thread's parts; `sender/thread.ts` has that of the sender thread's. */
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';

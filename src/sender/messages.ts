@@ -43,7 +43,9 @@ export function flat(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, cause } = error;
   const code = 'code' in error ? error.code : undefined;
-  return { name, message, stack, code, cause: cause instanceof Error ? flat(cause) : undefined };
+  const flatCause = cause instanceof Error ? flat(cause) : undefined;
+  // Without a constructor, the log takes the type of an error from its name.
+  return { constructor: undefined, name, message, stack, code, cause: flatCause };
 }
 
 /** A method of `Measures` and its arguments. */

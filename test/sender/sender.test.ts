@@ -211,8 +211,11 @@ test('an error passes between threads with its code, and those of its causes', (
   const error = new AppError(50302, 'not now', { cause });
   const { name, message, stack } = error;
   assert.deepEqual(structuredClone(flat(error)), {
-    ...{ name, message, stack, code: 50302 },
-    cause: { name: 'Error', message: 'refused', stack: cause.stack, code: 'ECONNREFUSED', cause: undefined },
+    ...{ constructor: undefined, name, message, stack, code: 50302 },
+    cause: {
+      ...{ constructor: undefined, name: 'Error', message: 'refused', stack: cause.stack },
+      ...{ code: 'ECONNREFUSED', cause: undefined },
+    },
   });
 });
 

@@ -13,7 +13,10 @@ export function traceAttempts(sender: Sender, tracer: Tracer): Sender {
     ...sender,
     async send(claim) {
       const span = tracer.begin('client', 'POST webhook', claim.trace, attributesOf(claim));
-      const attempt = await sender.send({ ...claim, onward: span.trace });
+      const attempt = await sender.send({ ...claim, onward: span.trace }).catch((error: unknown) => {
+        span.end({ failure: { type: 'no_attempt' } });
+        throw error;
+      });
       // Until then it waited for others to the same webhook.
       span.mark('the request begins', attempt.at);
       span.end(resultOf(attempt));
