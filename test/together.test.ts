@@ -34,6 +34,7 @@ function together(...texts: string[]) {
   return spawnSync(process.execPath, ['--input-type', 'module', '--eval', program], {
     env,
     encoding: 'utf8',
+    timeout: 60_000,
   });
 }
 

@@ -9,6 +9,14 @@ export function runTogether(files: readonly string[]): void {
   suite('the files are loaded', () => loaded);
 }
 
+/** Where a file starts a service or a database as it is loaded. */
+const LOAD_MS = 60_000;
+
 async function load(files: readonly string[]): Promise<void> {
-  for (const file of files) await import(file);
+  for (const file of files) {
+    const late = setTimeout(() => {
+      throw new Error(`${file} is not loaded after ${LOAD_MS} ms.`);
+    }, LOAD_MS);
+    await import(file).finally(() => clearTimeout(late));
+  }
 }

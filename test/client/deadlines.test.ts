@@ -78,12 +78,6 @@ test('a call aborted while it waits for its token sends nothing when the token a
   assert.deepEqual(sent, []);
 });
 
-test('an error from the token function is passed on unchanged, at once', async (t) => {
-  const down = new Error('The identity provider is down.');
-  const store = await clientOf(t, { token: () => Promise.reject(down), retries: 4 });
-  await assert.rejects(store.plants.page(), down);
-});
-
 test('timeoutMs: Infinity never ends a call', async (t) => {
   const store = await clientOf(t, { timeoutMs: Infinity });
   assert.deepEqual(await store.plants.page(), { items: [], next: undefined });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makePlace } from '../../testkit/processes/place.ts';
-import { TOKEN } from '../../testkit/processes/server.ts';
 import { failed, succeeded } from '../../testkit/service/answer.ts';
 
 test('a second server on a data folder is refused in one line, until the first one has ended or been killed', async (t) => {
@@ -41,17 +40,4 @@ test('a token revoked on the command line is refused on the next request to the 
   assert.equal((await place.command('token', 'revoke', id)).code, 0);
   failed(await server.request('GET', '/plants', { token }), 40101);
   succeeded(await server.request('GET', '/plants'), 200);
-});
-
-test('another bootstrap token at a restart replaces the previous one, and leaves all other tokens alone', async (t) => {
-  const place = await makePlace(t);
-  const before = await place.serve();
-  const made = await place.command('token', 'create', '--user', 'admin');
-  await before.kill();
-
-  const env = { BOOTSTRAP_TOKEN: `${TOKEN}-replaced` };
-  const after = await place.serve({ env });
-  failed(await after.request('GET', '/plants', { token: TOKEN }), 40101);
-  succeeded(await after.request('GET', '/plants', { token: env.BOOTSTRAP_TOKEN }), 200);
-  succeeded(await after.request('GET', '/plants', { token: made.stdout.trim() }), 200);
 });

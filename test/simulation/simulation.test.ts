@@ -21,12 +21,12 @@ async function* runs(): AsyncGenerator<Run> {
 
 const all = runs();
 after(() => all.return(undefined));
-const judged = { lanes: 0, asked: 0 };
 
 /** In parts, each with the time of a test. */
 const PART = 100;
 for (let done = 0; done < SEEDS; done += PART) {
   test(`deliveries stay correct whatever owners, stores, receivers and users do, runs ${done + 1} to ${done + PART}`, async () => {
+    const judged = { lanes: 0, asked: 0 };
     for (let n = 0; n < PART; n++) {
       const { value: run } = await all.next();
       assert.ok(run, 'every seed must be run');
@@ -34,13 +34,10 @@ for (let done = 0; done < SEEDS; done += PART) {
       judged.lanes += run.judged.lanes;
       judged.asked += run.judged.asked;
     }
+    assert.ok(judged.lanes > 2_000, `lanes must often be able to continue: ${judged.lanes}`);
+    assert.ok(judged.asked >= 80, `users must often wait for requested deliveries: ${judged.asked}`);
   });
 }
-
-test('the runs judge enough', () => {
-  assert.ok(judged.lanes > 10_000, 'lanes must often be able to continue');
-  assert.ok(judged.asked > 400, 'users must often wait for requested deliveries');
-});
 
 test('the embedded store gives the same answers as the store in memory', async () => {
   for (const seed of [1, 3, 4]) {

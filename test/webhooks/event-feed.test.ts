@@ -166,6 +166,28 @@ test('a follower unsubscribes from the hub, however it ended', async () => {
   assert.equal(watching, 0);
 });
 
+test('a watcher is woken for the users last given to it, and for no other', () => {
+  let tell = (_owners: readonly number[]) => {};
+  const { watcher } = createEventHub({
+    onEvents(listener) {
+      tell = listener;
+    },
+  });
+  let woken = 0;
+  const watch = watcher(() => woken++);
+  const wokenBy = (owner: number) => {
+    woken = 0;
+    tell([owner]);
+    return woken;
+  };
+  watch([1, 2]);
+  assert.deepEqual([1, 2, 3].map(wokenBy), [1, 1, 0]);
+  watch([2, 3]);
+  assert.deepEqual([1, 2, 3].map(wokenBy), [0, 1, 1]);
+  watch([]);
+  assert.deepEqual([1, 2, 3].map(wokenBy), [0, 0, 0]);
+});
+
 test('a position after which events have expired is refused, and ends a follower', async () => {
   const viewer = await newViewer();
   const beginning = await store.events.latestPosition(viewer);

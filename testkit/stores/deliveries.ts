@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryState, DeliveryStore, Webhook } from '../../src/webhooks/port.ts';
 
-export type Wanted = {
+type Wanted = {
   state?: DeliveryState | undefined;
   /** Only deliveries of events before this one. */
   before?: string | undefined;

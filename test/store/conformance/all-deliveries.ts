@@ -1,31 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { firstId, silentLog, systemRuntime } from '../../../src/runtime.ts';
+import { firstId } from '../../../src/runtime.ts';
 import { type AllDeliveriesRequest, listAllDeliveries } from '../../../src/webhooks/all-deliveries.ts';
-import type { WebhooksContext } from '../../../src/webhooks/operations.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 export function allDeliveriesConformance(ready: () => Given): void {
   const ALL = { webhook: undefined, state: undefined, plant: undefined, since: undefined, until: undefined };
 
-  function context(): WebhooksContext {
-    const { store } = ready();
-    // Without the members that lists do not use.
-    return { ...store, runtime: systemRuntime(silentLog), deliveryDelayMs: 0 } as unknown as WebhooksContext;
-  }
-
   /** The whole list in pages, each delivery as `webhook event`. */
-  async function walk(
-    owner: number,
-    limit: number,
-    filters: Partial<AllDeliveriesRequest> = {},
-    reading = context(),
-  ) {
+  async function walk(owner: number, limit: number, filters: Partial<AllDeliveriesRequest> = {}) {
     const seen: string[] = [];
     let after: AllDeliveriesRequest['after'];
     do {
       const request = { ...ALL, ...filters, owner, after, limit };
-      const { deliveries, next } = await listAllDeliveries(reading, request);
+      const { deliveries, next } = await listAllDeliveries(ready().store, request);
       assert.ok(deliveries.length <= limit);
       seen.push(...deliveries.map(({ webhook, event }) => `${event.id} ${webhook}`));
       after = next;

@@ -185,6 +185,7 @@ for (const mode of MODES) {
         const events = await store.deliveries.plantEvents(plant);
         const page = { owner, webhook: hook, state: undefined, from: '', after: undefined, limit: 2 };
         await store.deliveries.page({ ...page, events });
+        await store.deliveries.page({ ...page, webhook: undefined, events: undefined });
         await store.deliveries.delivery(hook, claim?.event.id ?? '');
         await store.deliveries.attempts(hook, claim?.event.id ?? '');
         await store.webhooks.health(hook);

@@ -67,6 +67,12 @@ describe('pages of lists on PostgreSQL', () => {
       const read = await rowsReadBy(place(), (store) => store.deliveries.page({ ...page, state }));
       assert.ok(read < 20 * LIMIT * HOOKS, `${state}: ${read} rows`);
     }
+    for (const state of [undefined, 'failed', 'delivered'] as const) {
+      const read = await rowsReadBy(place(), async ({ deliveries }) => {
+        assert.equal((await deliveries.page({ ...page, limit: 5, state })).length, 5);
+      });
+      assert.ok(read < 7 * HOOKS, `${state}, fewer than webhooks: ${read} rows`);
+    }
     const ofPlant = { viewer: 1, plant: 777n, from: '', before: undefined, limit: LIMIT };
     const read = await rowsReadBy(place(), async (store) => {
       const events = await store.deliveries.plantEvents(ofPlant);

@@ -60,7 +60,8 @@ test('a list continues where the previous page ended, without reading earlier ro
   );
   assert.ok(pages.length >= 10, `${pages.length} statements were found`);
   // Or it looks up the events that it is given.
-  const continues = /SEARCH .*(?:\b(?:event|id)[<>]\?|\bevent=\?|\(folded,id\)>\(\?,\?\) AND \(folded,id\)<)/;
+  const continues =
+    /SEARCH .*(?:\b(?:event|id)[<>]\?|\(webhook=\? AND event=\?\)|\(folded,id\)>\(\?,\?\) AND \(folded,id\)<)/;
   assert.deepEqual(
     pages.filter((sql) => !stepsOf(sql).some((step) => continues.test(step))),
     [],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -186,4 +186,30 @@ test('a page that cannot be read counts as unreadable until it can be, though ot
   store.check();
   assert.equal(said.length, 2);
   assert.equal(said[1], 'the store is readable again');
+});
+
+test('a page of the deliveries of many webhooks reads few rows more than it shows', async (t) => {
+  const { store, drop } = await openKeeping(0);
+  t.after(drop);
+  const { user, webhook, create } = given(store);
+  const { id: owner } = await user();
+  for (let n = 0; n < 20; n++) await webhook(owner);
+  for (let n = 0; n < 20; n++) await create(owner);
+  let read = 0;
+  const { all } = StatementSync.prototype;
+  t.mock.method(
+    StatementSync.prototype,
+    'all',
+    function (this: StatementSync, ...values: Parameters<StatementSync['all']>) {
+      const rows = all.apply(this, values);
+      read += rows.filter((row) => 'attempts' in row).length;
+      return rows;
+    },
+  );
+  const query = { owner, webhook: undefined, events: undefined, from: '', after: undefined, limit: 5 };
+  for (const state of [undefined, 'pending'] as const) {
+    read = 0;
+    assert.equal((await store.deliveries.page({ ...query, state })).length, 5);
+    assert.ok(read <= 10, `${state}: ${read} rows`);
+  }
 });

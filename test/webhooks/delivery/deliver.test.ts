@@ -95,7 +95,6 @@ type Setting = {
   bounds?: DeliverOptions['bounds'];
   wasKilled?: boolean;
   clock?: Clock;
-  /** The deadline of an attempt. */
 };
 
 /** Delivers from the real store, until the test ends; `outcomes` emits what was recorded. */
