@@ -50,7 +50,7 @@ export const catalogue = {
 
 export type ErrorCode = keyof typeof catalogue;
 
-export type AppErrorOptions = {
+type AppErrorOptions = {
   /** Response headers that belong to the failure, such as `WWW-Authenticate` or `Allow`. */
   headers?: Readonly<Record<string, string>>;
   cause?: unknown;

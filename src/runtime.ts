@@ -44,7 +44,7 @@ export function throttle(everyMs: number, now: () => number = () => performance.
   };
 }
 
-export type IdKind = 'evt' | 'wh' | 'tok';
+type IdKind = 'evt' | 'wh' | 'tok';
 
 export type Ids = {
   /**

@@ -5,7 +5,7 @@ import { writes } from '../limits.ts';
 import type { EndedBatch } from '../observability/port.ts';
 import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracing/port.ts';
-import { fault, outcomeUnknown, unavailable } from './write-outcomes.ts';
+import { asAppError, outcomeUnknown, unavailable } from './write-outcomes.ts';
 
 /** The size counted for a command without texts of variable length. */
 export const COMMAND_BYTES = 512;
@@ -18,7 +18,7 @@ export function bytesWith(...texts: readonly (string | undefined)[]): number {
 type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 
 /** `unbounded`: for commands whose number is limited elsewhere, and which others must not crowd out. */
-export type QueueBound = 'bounded' | 'unbounded';
+type QueueBound = 'bounded' | 'unbounded';
 
 /**
  * Runs the commands as one transaction. Resolves with one outcome for each command, in order: an AppError for one that
@@ -29,7 +29,7 @@ export type QueueBound = 'bounded' | 'unbounded';
 type Commit<Command> = (commands: Command[], mayBegin: () => boolean) => Promise<readonly unknown[]>;
 
 /** After `many` commands a pause lets the next batch grow, for a store where each batch is expensive. */
-export type Gathering = { many: number; pauseMs: number };
+type Gathering = { many: number; pauseMs: number };
 
 /**
  * Deadlines of a command in a store that others may block: `beginMs` until its transaction begins, else nothing is
@@ -82,7 +82,7 @@ export function groupCommit<Command>(
     const watch = patience && watched(batch, patience);
     const commands = batch.map(({ command }) => command);
     const outcomes = await commit(commands, watch?.mayBegin ?? (() => true)).catch((error: unknown) => {
-      const failure = error instanceof AppError ? error : fault(error);
+      const failure = asAppError(error);
       return commands.map(() => failure);
     });
     watch?.stop();

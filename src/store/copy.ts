@@ -46,7 +46,7 @@ export type CopyTarget = {
   close(): Promise<void>;
 };
 
-export type CopyParts = { source: CopySource; target: CopyTarget; report: CopyReport };
+type CopyParts = { source: CopySource; target: CopyTarget; report: CopyReport };
 
 export type CopyReport = {
   begins(phase: 'copy' | 'verify', table: string): void;
@@ -122,7 +122,7 @@ export type Summary = { rows: number; checksum: string };
 const ABSENT = '-';
 
 /** Sums the first 64 bits of each row's SHA-256, so any missing, duplicate or changed row shows. As `checksumInSql`. */
-export function createChecksum(columns: readonly string[]) {
+function createChecksum(columns: readonly string[]) {
   let rows = 0;
   let sum = 0n;
   return {

@@ -113,7 +113,7 @@ export function toWebhook(row: Row): Webhook {
   };
 }
 
-/** `isHealthy`: the last attempt succeeded. */
+/** `isHealthy`: the service's last attempt succeeded. */
 export type Receiver = { webhook: string; url: string; isHealthy: boolean };
 
 /** Of enabled webhooks. */

@@ -27,7 +27,10 @@ const EFFECTS: readonly unknown[] = [
   'redelivered' satisfies Awaited<ReturnType<DeliveryStore['redeliver']>>,
 ];
 
-/** Whether the outcome of a POST's write means that it took effect: only then is the answer kept with its key. */
+/**
+ * Whether the outcome of a POST's write means that it took effect: only then is the answer kept with its key. Outcomes
+ * that are text are in `EFFECTS`.
+ */
 export function hadEffect(outcome: unknown): boolean {
   return outcome === true || typeof outcome === 'bigint' || EFFECTS.includes(outcome);
 }
@@ -44,7 +47,11 @@ export function createOutcome(created: Created, wanted: PlantId | undefined, mos
   return { taken: wanted };
 }
 
-/** The error of a command that failed because of a bug. */
+/** The error of a command that failed: one that says why, or else a bug. */
+export function asAppError(error: unknown): AppError {
+  return error instanceof AppError ? error : fault(error);
+}
+
 export function fault(cause: unknown): AppError {
   return new AppError(50000, 'The store could not carry out the command.', { cause });
 }

@@ -31,12 +31,12 @@ export function createEventHub(events: Pick<EventStore, 'onEvents'>) {
      * viewer sees may change at any time.
      */
     watcher(wake: () => void): (owners: readonly number[]) => void {
-      let watched: number[] = [];
+      let watched: readonly number[] = [];
       return (owners) => {
         if (owners.join() === watched.join()) return;
         for (const owner of watched) hints.off(String(owner), wake);
         for (const owner of owners) hints.on(String(owner), wake);
-        watched = [...owners];
+        watched = owners;
       };
     },
   };

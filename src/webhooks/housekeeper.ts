@@ -11,8 +11,6 @@ export type HousekeeperParts = {
   bounds?: Partial<Record<keyof typeof chores, number>>;
 };
 
-export type Housekeeper = ReturnType<typeof startHousekeeper>;
-
 const DAY = 24 * 60 * 60 * 1000;
 
 /**

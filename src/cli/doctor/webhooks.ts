@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Receiver } from '../../store/rows.ts';
 import type { AllowedNetworks } from '../../webhooks/sending/addresses.ts';
 import { reasonOf } from '../../webhooks/sending/attempt.ts';
 import { connect } from '../../webhooks/sending/connect.ts';
@@ -7,13 +8,6 @@ import { createTarget, type Target, TargetRefused } from '../../webhooks/sending
 import { checks as limits } from '../limits.ts';
 import { counted } from '../terminal/terminal.ts';
 import { type Finding, ok, warning } from './check.ts';
-
-export type Receiver = {
-  webhook: string;
-  url: string;
-  /** Whether the service's last attempt succeeded. */
-  isHealthy: boolean;
-};
 
 const NAME = 'Webhooks';
 

@@ -109,7 +109,7 @@ function startFailure(error: unknown, config: Config): unknown {
   if (!(error instanceof Error)) return error;
   const ofDatabase = config.databaseUrl && databaseFailure(error, config.databaseUrl);
   if (ofDatabase instanceof Failure) return ofDatabase;
-  const { host, port, hostFlag, portFlag } = addressOf(error, config);
+  const { host, port, hostFlag, portFlag } = triedAddress(error, config);
   const code = codeOf(error) ?? '';
   const known: Readonly<Record<string, string>> = {
     EADDRINUSE: `Port ${port} of ${host} is in use. Choose another with ${portFlag}; 0 picks a free one.`,
@@ -123,7 +123,7 @@ function startFailure(error: unknown, config: Config): unknown {
 }
 
 /** Node names the port, or the host that does not resolve. */
-function addressOf(error: Error, { port, host, metricsPort, metricsHost }: Config): Address {
+function triedAddress(error: Error, { port, host, metricsPort, metricsHost }: Config): Address {
   const isOfMetrics =
     ('port' in error && error.port === metricsPort) ||
     ('hostname' in error && error.hostname === metricsHost && metricsHost !== host);

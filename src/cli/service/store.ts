@@ -17,8 +17,8 @@ export type StoreParts = { store: AccessStore; chores: ChoreStore; runtime: Runt
 export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) => Promise<T>): Promise<T> {
   const config = readStoreConfig(process.env, flags);
   const runtime = systemRuntime(silentLog);
-  return onDatabase(config.databaseUrl, async () => {
-    const { databaseUrl } = config;
+  const { databaseUrl } = config;
+  return onDatabase(databaseUrl, async () => {
     const store = databaseUrl
       ? await openStoreIn(databaseUrl, config, runtime)
       : await (await import('./embedded-store.ts')).openEmbeddedStore(config.dataDir, runtime.clock);

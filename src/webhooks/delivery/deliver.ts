@@ -50,9 +50,9 @@ export type Runner = ReturnType<typeof deliver>;
 /** Sends what is due in the lanes that this process owns: carries out the decisions of the rules (`dispatch.ts`). */
 export function deliver({ store, owners, sender, runtime, measures, ...options }: DeliverOptions) {
   const { clock, log } = runtime;
-  const { schedule, disableAfterMs, concurrency, timers = systemTimers, bounds } = options;
+  const { timers = systemTimers, bounds, ...settings } = options;
   const random = () => runtime.random(4).readUInt32BE() / 2 ** 32;
-  const rules: Rules = { ...limits, ...bounds, schedule, disableAfterMs, concurrency, random };
+  const rules: Rules = { ...limits, ...bounds, ...settings, random };
   const dispatch = createDispatch(rules);
   const report = createReports(log, measures);
   const stopped = new AbortController();

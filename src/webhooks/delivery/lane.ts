@@ -104,7 +104,7 @@ export function keyOf({ event, generation }: { event: { id: string }; generation
 }
 
 /** Why the lane's next delivery cannot be sent now, with when that may change; undefined when it can be sent. */
-export type Hindrance =
+type Hindrance =
   /** At a time. */
   | { until: number }
   /** When an attempt of this lane ends, or the lane is read. */

@@ -27,7 +27,7 @@ export type LaneOfStore = Pick<TakenLane, 'webhook' | 'fence' | 'isInherited'> &
 /** The leases of this replica. */
 export type LaneLeases = Awaited<ReturnType<typeof startLeases>>;
 
-export type LeaseParts = {
+type LeaseParts = {
   store: LeaseStore;
   /** The name of this process, which no other process has. */
   name: string;

@@ -14,7 +14,7 @@ export type InFlight = Sent & SlotUse & { changes: number };
 
 export type RequestEffect = { do: 'suspect'; request: InFlight } | { do: 'send'; request: InFlight };
 
-export type RequestParts = {
+type RequestParts = {
   rules: Rules;
   ledger: Ledger;
   slots: Slots;

@@ -30,7 +30,7 @@ export type Connection = {
   carried: Carried | undefined;
 };
 
-export type Carried = {
+type Carried = {
   /** Called after each part of a response that has arrived. */
   onRead(): void;
   end(reason: string): void;

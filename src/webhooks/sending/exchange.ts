@@ -9,7 +9,7 @@ export type Answer = Pick<Attempt, 'address' | 'status' | 'retryAfter' | 'excerp
 
 /**
  * Sends a request and reads the response. It reads a short response to its end, to know that it is complete and to
- * reuse the connection. It stops reading a longer one at the limit, and the status counts. Never rejects.
+ * reuse the connection. It stops reading a longer one at the limit, and the status counts. The promise never rejects.
  *
  * The receiver may have closed a reused connection just as the request was sent. Then the connection ends without a
  * byte of a response, which says nothing about the receiver, so the request is sent once more over a new connection.

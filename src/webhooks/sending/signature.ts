@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey, createPublicKey, sign as ed25519, type Ke
 import { delivery } from '../../limits.ts';
 import type { SigningKeys } from '../port.ts';
 
-export type SignedContent = {
+type SignedContent = {
   /** The `webhook-id` header. */
   id: string;
   /** The `webhook-timestamp` header: unix seconds. */

@@ -33,7 +33,7 @@ export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 /** Where webhooks may point. */
 export type Target = ReturnType<typeof createTarget>;
 
-export type TargetParts = {
+type TargetParts = {
   allowed: AllowedNetworks;
   resolve: Resolve;
   /** How long `check` waits for a lookup, in milliseconds. */

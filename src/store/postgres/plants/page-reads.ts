@@ -53,9 +53,9 @@ function queued(read: Database['read'], statement: Statement, atOnce: number): R
     try {
       const input = asked.map(({ stretch, limit }, n) => inputOf(stretch, n, limit));
       const rows = await read(statement, [JSON.stringify(input)]);
-      const parts = new Map(rows.map((row) => [Number(row.n), partOf(row, asked)]));
-      asked.forEach(({ resolve }, n) => {
-        resolve(parts.get(n));
+      const found = new Map(rows.map((row) => [Number(row.n), row]));
+      asked.forEach(({ stretch, resolve }, n) => {
+        resolve(partOf(stretch.owner, found.get(n)));
       });
     } catch (error) {
       for (const { reject } of asked) reject(error);
@@ -71,9 +71,8 @@ function queued(read: Database['read'], statement: Statement, atOnce: number): R
   };
 }
 
-function partOf(row: Row, asked: readonly Asked[]): PagePart | undefined {
-  const owner = asked[Number(row.n)]?.stretch.owner;
-  if (row.json === null || owner === undefined) return undefined;
+function partOf(owner: number, row: Row | undefined): PagePart | undefined {
+  if (row === undefined || row.json === null) return undefined;
   return { json: String(row.json), count: Number(row.count), last: positionOf(owner, row) };
 }
 

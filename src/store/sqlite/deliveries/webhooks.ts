@@ -6,7 +6,7 @@ import type {
   Webhook,
   WebhookChange,
 } from '../../../webhooks/port.ts';
-import { toWebhook } from '../../rows.ts';
+import { ifFound, toWebhook } from '../../rows.ts';
 import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
@@ -140,9 +140,6 @@ export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
     webhooks: async (owner: number): Promise<Webhook[]> =>
       snapshot.read(() => ofOwner.all(owner).map(toWebhook)),
     webhook: async (owner: number, id: string): Promise<Webhook | undefined> =>
-      snapshot.read(() => {
-        const row = one.get(owner, id);
-        return row && toWebhook(row);
-      }),
+      snapshot.read(() => ifFound(one.get(owner, id), toWebhook)),
   };
 }

@@ -18,7 +18,7 @@ const ENVIRONMENT = new Set([
 ]);
 
 /** SQLITE_IOERR_WRITE, an extended code: the only I/O error that may not be the disk's fault. */
-export const WRITE_REFUSED = 778;
+const WRITE_REFUSED = 778;
 
 /** Names of failed calls, by their extended result code. */
 const CALLS: Readonly<Record<number, string>> = {
@@ -50,7 +50,7 @@ export class StoreFailure extends Error {
 }
 
 /** The extended SQLite result code of an error; undefined for other errors. */
-export function extendedCode(error: unknown): number | undefined {
+function extendedCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined;
   return typeof error.errcode === 'number' ? error.errcode : undefined;
 }

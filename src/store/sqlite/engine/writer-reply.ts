@@ -1,5 +1,5 @@
 import { AppError } from '../../../errors.ts';
-import { outcomeUnknown, type PlainError, unavailable } from '../../write-outcomes.ts';
+import { asAppError, outcomeUnknown, type PlainError, unavailable } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
 import { COMMIT_FAILED, fromPlain, toPlain } from './failure.ts';
 import type { Command, Executed } from './writer.ts';
@@ -18,9 +18,7 @@ export function replyTo(execute: () => Executed): WriterReply {
     for (const { index } of failures) outcomes[index] = undefined;
     return { outcomes, failures, announced };
   } catch (error) {
-    return {
-      error: toPlain(error instanceof AppError ? error : new AppError(50000, undefined, { cause: error })),
-    };
+    return { error: toPlain(asAppError(error)) };
   }
 }
 

@@ -71,6 +71,6 @@ function freeIds(db: DatabaseSync): (owner: number, taken: PlantId) => PlantId {
   };
 }
 
-export function bigintOf(value: unknown): bigint | undefined {
+function bigintOf(value: unknown): bigint | undefined {
   return typeof value === 'bigint' ? value : undefined;
 }
