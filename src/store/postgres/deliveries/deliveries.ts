@@ -138,18 +138,19 @@ const inOrder = (conditions: string): Newest => {
 
 /**
  * `$2`: the only webhook; `$3`: whether webhooks must be disabled; `$4`, `$5`: event and webhook of the position; `$6`:
- * the first event. The newest delivery of each webhook says how far back the page reaches, and which webhooks have more.
+ * the first event. The newest deliveries of each webhook, a page in all, say how far back the page reaches, and which
+ * webhooks have more.
  */
 const page = (newest: Newest) => statement`WITH heads AS MATERIALIZED (
-    SELECT w.webhook, w.is_disabled, w.paused_until, d.*
+    SELECT w.webhook, w.is_disabled, w.paused_until, w.few, d.*
     FROM (
       SELECT id AS webhook, status = 'disabled' AS is_disabled, paused_until,
-        CASE WHEN id < $5 THEN $4 || '0' ELSE $4 END AS before
+        ceil($7::float8 / count(*) OVER ())::int8 AS few, CASE WHEN id < $5 THEN $4 || '0' ELSE $4 END AS before
       FROM webhooks
       WHERE owner = $1 AND status <> 'deleted' AND id = coalesce($2, id)
         AND (status = 'disabled') = coalesce($3, status = 'disabled')
     ) w
-    CROSS JOIN LATERAL (${newest('$6', '1')}) d
+    CROSS JOIN LATERAL (${newest('$6', 'w.few')}) d
     ORDER BY d.id DESC, w.webhook DESC
     LIMIT ${unplanned('$7')}
   ), since AS MATERIALIZED (
@@ -158,8 +159,13 @@ const page = (newest: Newest) => statement`WITH heads AS MATERIALIZED (
   SELECT *
   FROM heads
   UNION ALL
-  SELECT w.webhook, w.is_disabled, w.paused_until, d.*
-  FROM (SELECT webhook, is_disabled, paused_until, id AS before FROM heads WHERE id > (SELECT id FROM since)) w
+  SELECT w.webhook, w.is_disabled, w.paused_until, w.few, d.*
+  FROM (
+    SELECT webhook, is_disabled, paused_until, few, min(id) AS before
+    FROM heads
+    GROUP BY webhook, is_disabled, paused_until, few
+    HAVING count(*) = few AND min(id) > (SELECT id FROM since)
+  ) w
   CROSS JOIN LATERAL (${newest('(SELECT id FROM since)', '$7')}) d
   ORDER BY id DESC, webhook DESC
   LIMIT ${unplanned('$7')}`;

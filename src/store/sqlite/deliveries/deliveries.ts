@@ -82,8 +82,8 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
 }
 
 /**
- * The newest delivery of each webhook says how far back the page reaches, and which webhooks have more. Webhooks come by
- * descending id, so once the page is full, only those with a newer event join.
+ * The newest deliveries of each webhook, a page in all, say how far back the page reaches, and which webhooks have more.
+ * Webhooks come by descending id, so once the page is full, only newer events join.
  */
 function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
   const webhooksOf = prepare(db)`SELECT ${HOOK}
@@ -96,16 +96,20 @@ function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
     snapshot.read(() => {
       const { owner, webhook, state, from, after = FIRST, limit } = query;
       const newest = newestDeliveries(query);
+      const hooks = webhooksOf
+        .all(owner, webhook ?? null)
+        .filter((hook) => state !== absentState(hook.is_disabled === 1));
+      const few = Math.ceil(limit / hooks.length);
       let heads: Found[] = [];
-      for (const hook of webhooksOf.all(owner, webhook ?? null)) {
-        if (state === absentState(hook.is_disabled === 1)) continue;
+      const ends = hooks.flatMap((hook) => {
         const before = String(hook.webhook) < after.webhook ? behind(after.event) : after.event;
         const last = heads[limit - 1];
-        const found = newest(hook, last ? behind(last.event) : from, before, 1);
-        if (found.length > 0) heads = [...heads, ...found].sort(lastFirst).slice(0, limit);
-      }
+        const found = newest(hook, last ? behind(last.event) : from, before, few);
+        heads = [...heads, ...found].sort(lastFirst).slice(0, limit);
+        return found.slice(few - 1);
+      });
       const since = heads[limit - 1]?.event ?? from;
-      const more = heads
+      const more = ends
         .filter(({ event }) => event > since)
         .flatMap(({ hook, event }) => newest(hook, since, event, limit));
       return [...heads, ...more]
