@@ -4,7 +4,7 @@ import type { Runtime } from '../runtime.ts';
 import { LAST_ASSIGNED_ID, type PlantId, type PlantInput } from './plant.ts';
 import type { PlantStore } from './port.ts';
 
-export type PlantsContext = { store: PlantStore; runtime: Runtime };
+type PlantsContext = { store: PlantStore; runtime: Runtime };
 
 /**
  * Adds a plant and its event for the owner. Resolves with the plant's id once both are on disk.

@@ -106,7 +106,7 @@ export function plantJson({ id, name, tag, owner }: PlantMembers): string {
   return id === undefined ? rest : `{"id":${id},${rest.slice(1)}`;
 }
 
-export type PlantMembers = {
+type PlantMembers = {
   /** The client passes a number while it is exact. */
   id?: PlantId | number | undefined;
   name: string;

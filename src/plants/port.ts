@@ -109,7 +109,7 @@ export type PlantPage = {
 /** Without `count`, the end of the whole list. */
 export type EndQuery = Pick<PageQuery, 'viewer' | 'order' | 'from'> & { count: number | undefined };
 
-export type LastPageQuery = Pick<PageQuery, 'viewer' | 'order'> & { count: number };
+type LastPageQuery = Pick<PageQuery, 'viewer' | 'order'> & { count: number };
 
 export type ListEnd = {
   /** The position of the last plant; undefined when there is none. */

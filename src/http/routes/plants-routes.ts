@@ -180,7 +180,7 @@ function listRoute({ plants, sendParts, basePath, cursors, route }: RouteContext
     if (isWhole(list)) return answerWhole(reply, list);
     answerJson(withListHeaders(reply, list.link));
     // A HEAD would read the whole list only to discard it.
-    if (request.method === 'HEAD') return Readable.from([], { objectMode: false });
+    if (request.method === 'HEAD') return nothing();
     return sendParts(list.json, request, reply);
   };
   route(plantsOperations.listPlants, answer, { preValidation });
@@ -188,7 +188,14 @@ function listRoute({ plants, sendParts, basePath, cursors, route }: RouteContext
 
 function answerWhole(reply: FastifyReply, { json, link, etag }: WholeList): FastifyReply {
   withListHeaders(reply, link).header('etag', etag);
-  return isUnchanged(reply.request, etag) ? reply.code(304).send() : answerJson(reply).send(json);
+  if (!isUnchanged(reply.request, etag)) return answerJson(reply).send(json);
+  // Fastify would say that it has the length 0; a 304 may only say that of the list (RFC 9110 §8.6).
+  return reply.code(304).send(reply.request.method === 'HEAD' ? nothing() : undefined);
+}
+
+/** A body of unknown length. */
+function nothing(): Readable {
+  return Readable.from([], { objectMode: false });
 }
 
 /** A strong entity tag (RFC 9110 §8.8.3), the same after a restart. SHA-1 is the fastest that Node has for a page. */

@@ -31,6 +31,7 @@ export type RouteContext = {
   /** Aborted when the service begins to drain: new requests are refused, and event streams end. */
   drain: AbortSignal;
   route: ReturnType<typeof routesOn>;
+  /** For answers that may outlast their token. */
   authenticate: Authenticate;
 };
 
