@@ -232,7 +232,8 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
   return {
     async page({ owner, webhook, state, events, from, after, limit }: DeliveriesQuery): Promise<Delivery[]> {
       const { event, webhook: last } = after ?? FIRST;
-      const only = webhook === undefined ? null : pathId(webhook);
+      // None has the id ''; without one, all are meant.
+      const only = webhook === undefined ? null : (pathId(webhook) ?? '');
       const values = [owner, only, state && disabledWith(state), event, last, from, limit];
       const stored = state && storedState(state);
       const rows = events
