@@ -100,10 +100,6 @@ export function acceptExpectations(server: Server): void {
   });
 }
 
-export function waitsForContinue(request: IncomingMessage): boolean {
-  return waiting.has(request);
-}
-
 /** Requests the body just before it is read, so that the body of a refused request need not be sent. */
 function askForBody(request: IncomingMessage): void {
   waiting.get(request)?.writeContinue();

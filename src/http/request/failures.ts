@@ -6,7 +6,7 @@ import { asksHealth } from '../admission/door.ts';
 import { linesOf } from '../observe/request-log.ts';
 import { answerJson } from '../routes/route.ts';
 import { withChallenge } from './authorization.ts';
-import { notJson, waitsForContinue } from './body.ts';
+import { notJson } from './body.ts';
 
 /** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
 const FRAMEWORK: Record<string, () => AppError> = {
@@ -26,7 +26,7 @@ export function answerFailure(
   const failure = toAppError(error, request);
   const { complete, socket } = request.raw;
   const isLast = failure.code === 50303 || (failure.code === 41300 && !complete);
-  if (isLast || waitsForContinue(request.raw)) closeAfterAnswers(socket);
+  if (isLast) closeAfterAnswers(socket);
   // Fastify closes the connection when a body cannot be parsed, even if all of it was read. Replace the header
   // instead of removing it: without it, Node never closes the connection of a client that half-closed.
   if (complete && reply.raw.shouldKeepAlive && reply.hasHeader('connection')) {
