@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
-import pg from 'pg';
-import { makeStoreDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
-import { rowsReadBy } from '../../../testkit/stores/rows-read.ts';
+import { countedDatabase } from '../../../testkit/stores/counted-database.ts';
 
 /** A page of a list reads few rows on PostgreSQL, however many the store has. */
 
@@ -11,13 +9,9 @@ const PLANTS = 60_000;
 const HOOKS = 10;
 
 describe('pages of lists on PostgreSQL', () => {
-  let database: TestDatabase;
-  let client: pg.Client;
+  let database: Awaited<ReturnType<typeof countedDatabase>>;
   before(async () => {
-    database = await makeStoreDatabase();
-    client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    await client.query(
+    database = await countedDatabase(
       `INSERT INTO users (name, created_at) VALUES ('ann', 0), ('bob', 0);
        INSERT INTO plants (owner, id, name, folded, created_at)
        SELECT 1, n, 'Alder ' || n % 1000, 'alder ' || n % 1000, 0 FROM generate_series(1, ${PLANTS}) n;
@@ -29,14 +23,9 @@ describe('pages of lists on PostgreSQL', () => {
        SELECT 1, 'wh_' || plant % ${HOOKS}, id, 1, CASE plant % 7 WHEN 0 THEN 'failed' ELSE 'delivered' END, 1, 1, 0, false, 0
        FROM events`,
     );
-    await client.query('VACUUM ANALYZE');
   });
-  after(async () => {
-    await client.end();
-    await database.drop();
-  });
+  after(() => database.drop());
 
-  const place = () => ({ url: database.url, client });
   const LIMIT = 20;
   const page = { viewer: 1, from: undefined, through: undefined, limit: LIMIT, fields: ['id'] as const };
 
@@ -49,7 +38,7 @@ describe('pages of lists on PostgreSQL', () => {
       { order: 'descending' },
       { order: 'descending', from: { owner: 1, id: 30_000n } },
     ] as const) {
-      const read = await rowsReadBy(place(), (store) => store.plants.page({ ...page, ...more }));
+      const read = await database.rowsReadBy((store) => store.plants.page({ ...page, ...more }));
       assert.ok(read < 20 * LIMIT, `${inspect(more)}: ${read} rows`);
     }
   });
@@ -64,17 +53,17 @@ describe('pages of lists on PostgreSQL', () => {
       limit: LIMIT,
     };
     for (const state of [undefined, 'failed'] as const) {
-      const read = await rowsReadBy(place(), (store) => store.deliveries.page({ ...page, state }));
+      const read = await database.rowsReadBy((store) => store.deliveries.page({ ...page, state }));
       assert.ok(read < 20 * LIMIT * HOOKS, `${state}: ${read} rows`);
     }
     for (const state of [undefined, 'failed', 'delivered'] as const) {
-      const read = await rowsReadBy(place(), async ({ deliveries }) => {
+      const read = await database.rowsReadBy(async ({ deliveries }) => {
         assert.equal((await deliveries.page({ ...page, limit: 5, state })).length, 5);
       });
       assert.ok(read < 7 * HOOKS, `${state}, fewer than webhooks: ${read} rows`);
     }
     const ofPlant = { viewer: 1, plant: 777n, from: '', before: undefined, limit: LIMIT };
-    const read = await rowsReadBy(place(), async (store) => {
+    const read = await database.rowsReadBy(async (store) => {
       const events = await store.deliveries.plantEvents(ofPlant);
       assert.equal(events.length, 1);
       assert.equal((await store.deliveries.page({ ...page, state: undefined, events })).length, 1);

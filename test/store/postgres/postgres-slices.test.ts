@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import pg from 'pg';
-import { makeStoreDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
-import { rowsReadBy } from '../../../testkit/stores/rows-read.ts';
+import { countedDatabase } from '../../../testkit/stores/counted-database.ts';
 
 /**
  * A slice of long work reads few rows on PostgreSQL, however many are left. The others have few deliveries, so the
@@ -17,13 +15,9 @@ const LIMIT = 100;
 const SLICES = 8;
 
 describe('slices of long work on PostgreSQL', () => {
-  let database: TestDatabase;
-  let client: pg.Client;
+  let database: Awaited<ReturnType<typeof countedDatabase>>;
   before(async () => {
-    database = await makeStoreDatabase();
-    client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    await client.query(
+    database = await countedDatabase(
       `INSERT INTO users (id, name, created_at) SELECT n, 'user-' || n, 0 FROM generate_series(1, ${OTHERS}) n;
        INSERT INTO webhooks (owner, id, url, status, private_key, public_key, created_at)
        SELECT id, 'wh_' || id, '', 'enabled', '', '', 0 FROM users;
@@ -34,17 +28,11 @@ describe('slices of long work on PostgreSQL', () => {
        INSERT INTO attempts (subscriber, webhook, event, fence, at, duration_ms)
        SELECT subscriber, webhook, event, 1, 0, 0 FROM deliveries`,
     );
-    await client.query('VACUUM ANALYZE');
   });
-  after(async () => {
-    await client.end();
-    await database.drop();
-  });
-
-  const place = () => ({ url: database.url, client });
+  after(() => database.drop());
 
   const readPerSlice = async () => {
-    const read = await rowsReadBy(place(), async ({ chores }) => {
+    const read = await database.rowsReadBy(async ({ chores }) => {
       for (let n = 0; n < SLICES; n++) assert.equal(await chores.advance({ now: 0, limit: LIMIT }), true);
     });
     return read / SLICES;
@@ -52,17 +40,17 @@ describe('slices of long work on PostgreSQL', () => {
 
   for (const state of ['delivered', 'failed'] as const) {
     test(`of a replay of ${state} deliveries`, async () => {
-      await rowsReadBy(place(), ({ deliveries }) =>
+      await database.withStore(({ deliveries }) =>
         deliveries.startReplay({ owner: 1, webhook: 'wh_1', from: '', state, at: 0 }, 10),
       );
       const read = await readPerSlice();
-      await client.query('DELETE FROM replays');
+      await database.client.query('DELETE FROM replays');
       assert.ok(read < 20 * LIMIT, `${read} rows`);
     });
   }
 
   test('of the removal of a webhook', async () => {
-    await rowsReadBy(place(), ({ webhooks }) => webhooks.deleteWebhook(1, 'wh_1'));
+    await database.withStore(({ webhooks }) => webhooks.deleteWebhook(1, 'wh_1'));
     const read = await readPerSlice();
     assert.ok(read < 20 * LIMIT, `${read} rows`);
   });
