@@ -7,6 +7,7 @@ import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { database as limits } from '../../../src/limits.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
+import { buildIndexes } from '../../../src/store/postgres/engine/index-builds.ts';
 import { migrate } from '../../../src/store/postgres/engine/migrate.ts';
 import { given } from '../../../testkit/stores/given.ts';
 import { administer, makeStoreDatabase, openStoreIn, useServer } from '../../../testkit/stores/postgres.ts';
@@ -104,15 +105,15 @@ test('a migration that deadlocks with a replica of the previous version is repea
   await replica.query(`SET deadlock_timeout = '1min'; BEGIN; LOCK TABLE deliveries IN ROW EXCLUSIVE MODE`);
   const bounds = { ...limits, migrationLockMs: 60_000, migrationPauseMs: 20 };
   const migrated = migrate(database, { now: 0, onWait() {}, bounds });
-  await untilLocked(replica, 'deliveries');
+  // Until another session waits for a lock on the table.
+  await untilFound(replica, `SELECT 1 FROM pg_locks WHERE relation = 'deliveries'::regclass AND NOT granted`);
   await replica.query('LOCK TABLE webhooks IN ROW EXCLUSIVE MODE; COMMIT');
   assert.ok((await migrated).includes('0005_lanes.sql'));
 });
 
-/** Waits until another session waits for a lock on the table. */
-async function untilLocked(client: pg.Client, table: string): Promise<void> {
-  const waits = `SELECT 1 FROM pg_locks WHERE relation = '${table}'::regclass AND NOT granted`;
-  while ((await client.query(waits)).rowCount === 0) await pause(5);
+/** Waits until the query finds a row. */
+async function untilFound(client: pg.Client, query: string): Promise<void> {
+  while ((await client.query(query)).rowCount === 0) await pause(5);
 }
 
 test('counters begin above every id that a plant has or had, except those above 2^52', async (t) => {
@@ -291,6 +292,31 @@ for (const partitions of [undefined, 2]) {
     assert.deepEqual(await validIndexes(url), await validIndexes(fresh.url));
   });
 }
+
+test('a build that waits only after it has read the table says so', { timeout: 30_000 }, async (t) => {
+  const { url, database, connect } = await withoutPendingIndexes(t);
+  const [builder, writer] = [await connect(), await connect()];
+  await administer(
+    url,
+    `CREATE FUNCTION held(event text) RETURNS text IMMUTABLE LANGUAGE sql
+     RETURN CASE WHEN pg_advisory_xact_lock_shared(1) IS NULL THEN event ELSE event END`,
+  );
+  await writer.query('SELECT pg_advisory_lock(1)');
+  const waits = Promise.withResolvers<void>();
+  const bounds = { ...buildsAll, migrationTellMs: 5 };
+  const sql = 'CREATE INDEX IF NOT EXISTS deliveries_held /* beside writes */ ON deliveries (held(event));';
+  const options = { isMissing: async () => true, onWait: waits.resolve, bounds };
+  const built = buildIndexes(database, builder, sql, options);
+  const guards = `FROM pg_stat_activity WHERE application_name = 'plant-store migrate guard'`;
+  await untilFound(writer, `SELECT 1 ${guards} AND query LIKE '%progress%' AND state LIKE 'idle%'`);
+  await writer.query('BEGIN');
+  await writer.query(ADD_DELIVERIES);
+  await writer.query('SELECT pg_advisory_unlock(1)');
+  await waits.promise;
+  await writer.query('COMMIT');
+  await built;
+  assert.ok((await validIndexes(url)).some((text) => text.includes('held(event)')));
+});
 
 test('an index whose build was interrupted is rebuilt', async (t) => {
   const { url, database, connect } = await withoutPendingIndexes(t);

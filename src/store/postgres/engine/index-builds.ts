@@ -112,6 +112,8 @@ async function tellWaits(
   for (;;) {
     await pause(migrationTellMs, undefined, { signal: over.signal }).catch(() => {});
     if (over.signal.aborted) break;
+    // A transaction keeps what it has seen of other sessions.
+    await guard.query('SELECT pg_stat_clear_snapshot()');
     const { rows } = await guard.query(WAITS);
     if (rows.length > 0) onWait();
   }
