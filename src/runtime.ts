@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { getCompileCacheDir } from 'node:module';
 
+/** A time as responses show it: RFC 3339 §5.6, UTC, with milliseconds. */
+export function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
 /** Milliseconds since the Unix epoch. Passed in wherever time matters, so that tests can set it. */
 export type Clock = { now(): number };
 
@@ -70,7 +75,7 @@ const POOL_BYTES = 1000;
 
 export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
   let time = 0;
-  let timeText = '';
+  let moment = '';
   // 80 random bits as two exact halves; within one millisecond the lower half counts up.
   let highText = '';
   let low = 0;
@@ -88,7 +93,7 @@ export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
 
   function startAt(ms: number): void {
     time = ms;
-    timeText = base32(time, 10);
+    moment = base32(time, 10);
     highText = base32(randomHalf(), 8);
     low = randomHalf();
   }
@@ -103,14 +108,14 @@ export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
   return {
     next(kind) {
       advance();
-      return `${kind}_${timeText}${highText}${base32(low, 8)}`;
+      return `${kind}_${moment}${highText}${base32(low, 8)}`;
     },
     startAfter(id) {
       const text = id.slice(id.indexOf('_') + 1);
       const last = fromBase32(text.slice(0, 10));
       if (last < time) return;
       time = last;
-      timeText = text.slice(0, 10);
+      moment = text.slice(0, 10);
       highText = text.slice(10, 18);
       low = fromBase32(text.slice(18, 26));
     },

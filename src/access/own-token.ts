@@ -1,5 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { access as limits } from '../limits.ts';
+import { timeText } from '../runtime.ts';
 import type { StoredToken } from './port.ts';
 import { scopes } from './scopes.ts';
 import { LABEL_TEXT, labelRule } from './tokens.ts';
@@ -149,8 +150,8 @@ export function tokenView(token: OwnToken): Record<keyof TokenView, unknown> {
     id,
     label,
     scopes,
-    createdAt: new Date(createdAt).toISOString(),
-    expiresAt: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
+    createdAt: timeText(createdAt),
+    expiresAt: expiresAt === undefined ? undefined : timeText(expiresAt),
     lastUsedOn,
   };
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Caller, CallerFor } from '../idempotency/port.ts';
 import { access as limits } from '../limits.ts';
+import { timeText } from '../runtime.ts';
 import { type Principal, unknownToken } from './authentication.ts';
 import type { OwnToken, TokenInput, TokenRotationInput } from './own-token.ts';
 import type { AccessContext, StoredToken, TokenCreationOutcome, TokenRotationOutcome } from './port.ts';
@@ -99,7 +100,7 @@ function refuseMore(
   if (end !== undefined && (expiresAt === undefined || expiresAt > end)) {
     throw new AppError(
       40300,
-      `The token expires at ${new Date(end).toISOString()}, and can pass on no longer life than that.`,
+      `The token expires at ${timeText(end)}, and can pass on no longer life than that.`,
     );
   }
 }

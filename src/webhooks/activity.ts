@@ -1,7 +1,6 @@
 import { activity as limits } from '../limits.ts';
-import { type Clock, firstId } from '../runtime.ts';
+import { type Clock, firstId, timeText } from '../runtime.ts';
 import type { Activity, DeliveryStore } from './port.ts';
-import { timeText } from './time.ts';
 
 const HOUR = 3_600_000;
 

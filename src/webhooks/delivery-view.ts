@@ -1,7 +1,7 @@
 import { plantJson } from '../plants/plant.ts';
+import { timeText } from '../runtime.ts';
 import { EventId, EventType, PlantCreatedPayload } from './event.ts';
 import { type AttemptRecord, type Delivery, deliveryStates } from './port.ts';
-import { timeText } from './time.ts';
 
 const AttemptView = {
   type: 'object',

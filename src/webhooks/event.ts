@@ -1,6 +1,6 @@
 import { Id, Name, plantJson, Tag } from '../plants/plant.ts';
+import { timeText } from '../runtime.ts';
 import { eventTypes, type PlantEvent } from './port.ts';
-import { timeText } from './time.ts';
 
 /** The body of a delivery: the plant as it was created. */
 export const PlantCreatedPayload = {

@@ -1,11 +1,10 @@
 import { AppError } from '../errors.ts';
 import type { Caller, CallerFor } from '../idempotency/port.ts';
 import { delivery as limits } from '../limits.ts';
-import type { Runtime } from '../runtime.ts';
+import { type Runtime, timeText } from '../runtime.ts';
 import type { DeliveryStore, EventStore, Webhook, WebhookHealth, WebhookStore } from './port.ts';
 import { newKeyPair, newSecret } from './sending/signature.ts';
 import type { Target } from './sending/target.ts';
-import { timeText } from './time.ts';
 import type { RotationInput, WebhookInput, WebhookPatch, WebhookWithHealth } from './webhook.ts';
 
 export type WebhooksContext = {

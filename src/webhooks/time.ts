@@ -1,4 +1,4 @@
-/** Times in responses and requests: RFC 3339 §5.6. */
+/** Times in requests: RFC 3339 §5.6. */
 
 /** A time in a request. */
 export const DateTime = {
@@ -9,11 +9,6 @@ export const DateTime = {
     'leap seconds are not supported',
   examples: ['2026-11-21T08:00:00Z'],
 } as const;
-
-/** UTC, with milliseconds. */
-export function timeText(ms: number): string {
-  return new Date(ms).toISOString();
-}
 
 const DATE_TIME =
   /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;

@@ -2,8 +2,8 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { rotationInput } from '../access/own-token.ts';
 import { delivery } from '../limits.ts';
 import { TEXT } from '../plants/plant.ts';
+import { timeText } from '../runtime.ts';
 import type { Webhook, WebhookHealth } from './port.ts';
-import { timeText } from './time.ts';
 
 /** A member's description is also the error message for a value that breaks its rule. */
 const Url = {

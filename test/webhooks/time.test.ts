@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDateTime, timeText } from '../../src/webhooks/time.ts';
+import { timeText } from '../../src/runtime.ts';
+import { parseDateTime } from '../../src/webhooks/time.ts';
 
 test('a time is written in UTC with milliseconds', () => {
   assert.equal(timeText(0), '1970-01-01T00:00:00.000Z');

@@ -15,7 +15,7 @@ import {
   rotateOwnToken,
 } from '../../access/own-tokens.ts';
 import { scopes } from '../../access/scopes.ts';
-import { timeText } from '../../webhooks/time.ts';
+import { timeText } from '../../runtime.ts';
 import { answerOnce, callerOf } from '../request/idempotency.ts';
 import { type Operations, pathText } from './operation.ts';
 import type { RouteContext } from './route.ts';

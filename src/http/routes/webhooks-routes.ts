@@ -1,3 +1,4 @@
+import { timeText } from '../../runtime.ts';
 import {
   type CreatedWebhook,
   changeWebhook,
@@ -8,7 +9,6 @@ import {
   rotateSecret,
   type SecretRotation,
 } from '../../webhooks/operations.ts';
-import { timeText } from '../../webhooks/time.ts';
 import {
   RotatedSecret,
   RotationInput,

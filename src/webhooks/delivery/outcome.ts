@@ -1,4 +1,5 @@
 import { delivery } from '../../limits.ts';
+import { timeText } from '../../runtime.ts';
 import { type Attempt, failureOf } from '../sending/attempt.ts';
 import type { DueDelivery, LaneSettings, LaneState, NextState, Outcome } from './port.ts';
 import type { Rules } from './rules.ts';
@@ -86,7 +87,7 @@ function reasonToDisable(
 ): string | undefined {
   if (status === GONE) return 'The receiver answered 410: it is gone.';
   if (failingSince === undefined || now - failingSince < disableAfterMs) return undefined;
-  return `Every attempt has failed since ${new Date(failingSince).toISOString()}.`;
+  return `Every attempt has failed since ${timeText(failingSince)}.`;
 }
 
 const SECONDS = /^\d+$/;

@@ -1,6 +1,5 @@
 import type { Measures } from '../../observability/port.ts';
-import type { Log } from '../../runtime.ts';
-import { timeText } from '../time.ts';
+import { type Log, timeText } from '../../runtime.ts';
 import type { Outcome, Recorded } from './port.ts';
 
 export type DeliveryMeasures = Pick<

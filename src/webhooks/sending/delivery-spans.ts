@@ -2,7 +2,7 @@ import type { Attributes, SpanResult, Tracer } from '../../tracing/port.ts';
 import { type Attempt, failureOf } from './attempt.ts';
 import type { Sendable } from './request.ts';
 import type { Sender } from './sender.ts';
-import { portOf } from './target.ts';
+import { hostOf, portOf } from './target.ts';
 
 /**
  * A sender whose attempts continue the trace in which their event was created, however long ago and wherever that
@@ -31,7 +31,7 @@ function attributesOf({ webhook, event, step }: Sendable): Attributes {
   return {
     'http.request.method': 'POST',
     'http.request.resend_count': step === undefined || step === 0 ? undefined : step,
-    'server.address': url?.hostname,
+    'server.address': url ? hostOf(url) : undefined,
     'server.port': url ? portOf(url) : undefined,
     'plant_store.webhook.id': webhook.id,
     'plant_store.event.id': event.id,

@@ -1,4 +1,5 @@
 import { plantJson } from '../../plants/plant.ts';
+import { timeText } from '../../runtime.ts';
 import { type Trace, traceHeaders } from '../../tracing/port.ts';
 import type { PlantEvent, SigningKeys } from '../port.ts';
 import { sign } from './signature.ts';
@@ -42,7 +43,7 @@ export function prepare(claim: Sendable, now: number, version: string, source: s
       'ce-id': event.id,
       'ce-type': event.type,
       'ce-source': source,
-      'ce-time': new Date(event.at).toISOString(),
+      'ce-time': timeText(event.at),
       // Not signed: the signature covers id, time and body.
       ...traceHeaders(claim.onward),
     },
