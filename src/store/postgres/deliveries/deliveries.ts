@@ -184,6 +184,7 @@ const LIST_UNDELIVERED = page(
   (from, limit) => `SELECT d.*
   FROM (
     SELECT ${momentOf('w.before')} AS moment
+    WHERE w.before <> '${END}'
     UNION
     SELECT ${momentOf('id')}
     FROM (
