@@ -32,6 +32,12 @@ const COUNT_UNDELIVERED = statement`SELECT count(*) AS count, count(*) AS seen, 
     FETCH FIRST ${unplanned(limits.counted)} ROWS WITH TIES
   ) part`;
 
+/** In one scan of their index, without their rows. */
+const COUNT_BY_STATE = statement`SELECT count(*) FILTER (WHERE d.state = 'pending') AS waiting,
+    count(*) FILTER (WHERE d.state = 'failed') AS failed
+  FROM deliveries d
+  WHERE ${OF_WEBHOOK} AND ${IS_UNDELIVERED}`;
+
 const COUNT_EVENTS = statement`SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, count(*) AS seen, max(id) AS last
   FROM (
     SELECT id, type
@@ -41,22 +47,28 @@ const COUNT_EVENTS = statement`SELECT count(*) FILTER (WHERE type IN (${FEED_TYP
     LIMIT ${unplanned(limits.counted)}
   ) part`;
 
+/** Their index says in which moment it was created; the primary key has the moment's in order. */
 const OLDEST = statement`SELECT e.created_at AS at
   FROM (
-    SELECT d.owner, d.event
+    SELECT ${momentOf('d.event')} AS moment
     FROM deliveries d
     WHERE ${OF_WEBHOOK} AND d.state = 'pending'
     ORDER BY ${momentOf('d.event')}
-    FETCH FIRST ROW WITH TIES
+    LIMIT 1
+  ) m
+  CROSS JOIN LATERAL (
+    SELECT d.owner, d.event
+    FROM deliveries d
+    WHERE ${OF_WEBHOOK} AND d.state = 'pending' AND d.event >= m.moment AND d.event < m.moment || '~'
+    ORDER BY d.event
+    LIMIT ${unplanned(1)}
   ) d
   CROSS JOIN LATERAL (
     SELECT created_at
     FROM events
     WHERE owner = d.owner AND id = d.event
     LIMIT 1
-  ) e
-  ORDER BY d.event
-  LIMIT 1`;
+  ) e`;
 
 /** $1 the owners, $2 the start, $3 the end (exclusive), $4 the most rows of each owner. */
 const EVENTS_BETWEEN = statement`SELECT count(*) AS seen, count(*) FILTER (WHERE e.type = 'plant.created') AS plants
@@ -85,12 +97,6 @@ const DELIVERIES_BETWEEN = statement`SELECT count(*) AS seen,
   WHERE w.owner = $1 AND w.status <> 'deleted'`;
 
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
-  function countState(webhook: string, state: string, from: string, disabled?: boolean): Promise<number> {
-    const [id, more] = [pathId(webhook), state === 'delivered' ? [] : [state, disabled]];
-    const part = state === 'delivered' ? COUNT_DELIVERED : COUNT_UNDELIVERED;
-    return countIn(async (next) => (await read(part, [id, next, ...more]))[0], from);
-  }
-
   async function countEvents(owners: readonly number[], from: string): Promise<number> {
     let total = 0;
     for (const owner of owners)
@@ -100,16 +106,22 @@ export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: Visibl
 
   return {
     async health(webhook: string): Promise<WebhookHealth> {
-      const [waiting, failed, [oldest]] = await Promise.all([
-        countState(webhook, 'pending', ''),
-        countState(webhook, 'failed', ''),
-        read(OLDEST, [pathId(webhook)]),
-      ]);
-      return { waiting, failed, oldestWaitingAt: oldest && Number(oldest.at) };
+      const id = pathId(webhook);
+      const [[counts], [oldest]] = await Promise.all([read(COUNT_BY_STATE, [id]), read(OLDEST, [id])]);
+      return {
+        waiting: Number(counts?.waiting),
+        failed: Number(counts?.failed),
+        oldestWaitingAt: oldest && Number(oldest.at),
+      };
     },
     async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
       if (state === undefined) return countEvents(await visible.of(owner), from);
-      return countState(webhook, storedState(state), from, disabledWith(state));
+      const stored = storedState(state);
+      const [part, more] =
+        stored === 'delivered'
+          ? [COUNT_DELIVERED, []]
+          : [COUNT_UNDELIVERED, [stored, disabledWith(state) ?? null]];
+      return countIn(async (next) => (await read(part, [pathId(webhook), next, ...more]))[0], from);
     },
     async activity({ viewer, from, before, most }: ActivityQuery): Promise<Activity | undefined> {
       const bound = most + 1;
