@@ -3,7 +3,6 @@ import type { KeyStore } from '../../idempotency/port.ts';
 import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
-import type { ChoreStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
 import { listEnds } from '../list-end.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
@@ -13,17 +12,11 @@ import { shareStore } from './access/shares.ts';
 import { tokenStore } from './access/tokens.ts';
 import { userStore } from './access/users.ts';
 import { type VisibleOwners, visibleOwners } from './access/visible-owners.ts';
-import { choreReads, removeExpired, slicesOf } from './deliveries/chores.ts';
-import { createTest, deliveryReads, redeliver, startReplay } from './deliveries/deliveries.ts';
+import { choreStore } from './deliveries/chores.ts';
+import { deliveryStore } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
 import { createLanesOfMain } from './deliveries/lane-client.ts';
-import {
-  changeWebhook,
-  createWebhook,
-  deleteWebhook,
-  rotateSecret,
-  webhookReads,
-} from './deliveries/webhooks.ts';
+import { webhookStore } from './deliveries/webhooks.ts';
 import { type Database, openDatabase, statementOf } from './engine/database.ts';
 import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import { createQueues, type Queues } from './engine/queues.ts';
@@ -85,6 +78,7 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
   const queues = createQueues(createWriter(database, news.publish), clock, measures);
   const { url, sendingConnections = 1 } = options;
   const lanes = createLanesOfMain({ url: url.text, connections: sendingConnections, pooled, news });
+  const { health, ...deliveries } = deliveryStore(database, queues.run, visible);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -105,11 +99,12 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
       accessEpoch: heartbeat.epoch,
     },
     keys: keyStore({ database, queues }),
-    ...webhookStores({ database, queues, visible }),
+    webhooks: { ...webhookStore(database, queues.run), health },
+    deliveries,
     lanes,
     clock: heartbeat.clock,
     events: { ...events, onEvents: news.onEvents },
-    chores: choreStore({ database, queues }),
+    chores: choreStore(database, queues),
     readings: {
       kind: 'postgres',
       queues: () => [queues.reading()],
@@ -151,41 +146,5 @@ function keyStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): Key
     keptAnswer: (request, now) => keptAnswer(database, request, now),
     keepAnswer: (once) =>
       queues.run(keepAnswer(once), { user: once.user, hasLeft: () => false, once: undefined }),
-  };
-}
-
-function webhookStores({
-  database,
-  queues: { run },
-  visible,
-}: Parts): Pick<Store, 'webhooks' | 'deliveries'> {
-  const { health, ...deliveries } = deliveryReads(database, visible);
-  return {
-    webhooks: {
-      ...webhookReads(database),
-      createWebhook: (webhook, most, caller) => run(createWebhook(webhook, most), caller),
-      changeWebhook: (owner, id, change, caller) => run(changeWebhook(owner, id, change), caller),
-      deleteWebhook: (owner, id, caller) => run(deleteWebhook(owner, id), caller),
-      rotateSecret: (owner, id, rotation, caller) => run(rotateSecret(owner, id, rotation), caller),
-      health,
-    },
-    deliveries: {
-      ...deliveries,
-      createTest: (test, caller) => run(createTest(test), caller),
-      redeliver: (request, caller) => run(redeliver(request), caller),
-      startReplay: (request, most, caller) => run(startReplay(request, most), caller),
-    },
-  };
-}
-
-function choreStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): ChoreStore {
-  return {
-    ...choreReads(database),
-    async advance(request) {
-      let hasMoved = false;
-      for (const slice of slicesOf(request)) if (await queues.slice(slice)) hasMoved = true;
-      return hasMoved;
-    },
-    removeExpired: (request) => queues.slice(removeExpired(request)),
   };
 }

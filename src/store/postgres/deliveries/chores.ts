@@ -1,7 +1,8 @@
-import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
+import type { ChoreStore } from '../../../webhooks/port.ts';
 import { behind } from '../../event-ids.ts';
 import { type Database, type Query, type Statement, statement } from '../engine/database.ts';
 import { LOCKS } from '../engine/locks.ts';
+import type { Queues } from '../engine/queues.ts';
 import type { Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/plants.ts';
 import type { Announced } from '../replicas/hints.ts';
@@ -27,23 +28,6 @@ const CHORES: readonly Chore[] = [
   nameFolding,
 ];
 
-/**
- * Long work in slices, on one replica at a time: the others leave it to that one. Each is a transaction of its own: with
- * deliveries of several webhooks in one, it and a recording could wait for each other.
- */
-export function slicesOf(bounds: SliceBounds): Work<boolean>[] {
-  return CHORES.map(
-    (chore) => async (query, announced) => (await isMine(query)) && chore(bounds, query, announced),
-  );
-}
-
-/** The same for what has expired. */
-export function removeExpired(request: ExpiryRequest): Work<ExpiryPosition | undefined> {
-  return async (query) =>
-    // Another replica is working: this one continues from here, and repeats only a check.
-    (await isMine(query)) ? expirySlice(request, query) : (request.from ?? { owner: 0, event: '' });
-}
-
 async function isMine(query: Query): Promise<boolean> {
   const [row] = await query(LOCK, LOCKS.chores);
   return row?.is_mine === true;
@@ -57,8 +41,28 @@ export const ANY_CHORE = statement`SELECT 1
      OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= $1)
      OR (${FIRST_UNFOLDED}) IS NOT NULL`;
 
-export function choreReads({ read }: Pick<Database, 'read'>) {
-  return { hasChores: async (now: number): Promise<boolean> => (await read(ANY_CHORE, [now])).length > 0 };
+/**
+ * Long work in slices, on one replica at a time: the others leave it to that one. Each is a transaction of its own: with
+ * deliveries of several webhooks in one, it and a recording could wait for each other.
+ */
+export function choreStore({ read }: Pick<Database, 'read'>, { slice }: Pick<Queues, 'slice'>): ChoreStore {
+  return {
+    hasChores: async (now) => (await read(ANY_CHORE, [now])).length > 0,
+    async advance(bounds) {
+      let hasMoved = false;
+      for (const chore of CHORES) {
+        const moves: Work<boolean> = async (query, announced) =>
+          (await isMine(query)) && chore(bounds, query, announced);
+        if (await slice(moves)) hasMoved = true;
+      }
+      return hasMoved;
+    },
+    removeExpired: (request) =>
+      slice(async (query) =>
+        // Another replica is working: this one continues from here, and repeats only a check.
+        (await isMine(query)) ? expirySlice(request, query) : (request.from ?? { owner: 0, event: '' }),
+      ),
+  };
 }
 
 /**

@@ -1,17 +1,10 @@
-import type {
-  AttemptRecord,
-  DeliveriesQuery,
-  Delivery,
-  NewTest,
-  PlantEventsQuery,
-  RedeliverRequest,
-  ReplayRequest,
-} from '../../../webhooks/port.ts';
+import type { DeliveryStore, ReplayRequest, WebhookStore } from '../../../webhooks/port.ts';
 import { END, FIRST } from '../../event-ids.ts';
 import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, pathId, statement } from '../engine/database.ts';
+import type { Run } from '../engine/queues.ts';
 import type { Work } from '../engine/writer.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import { disabledWith, IS_UNDELIVERED, momentOf, OF_WEBHOOK, unplanned } from './delivery-states.ts';
@@ -34,17 +27,6 @@ const CREATE_TEST = statement`WITH hook AS MATERIALIZED (
   FROM hook
   RETURNING 1`;
 
-/** Writes an event for one webhook. False if the owner has no such webhook. */
-export function createTest({ owner, webhook, event, due, trace }: NewTest): Work<boolean> {
-  const { id, type, at, plant } = event;
-  return async (query, announced) => {
-    const values = [owner, pathId(webhook), id, type, `${plant.id}`, plant.name, plant.tag, at, due, trace];
-    if ((await query(CREATE_TEST, values)).length === 0) return false;
-    announced.lanes.push({ webhook, due, isAsked: true });
-    return true;
-  };
-}
-
 const OWNS = statement`SELECT 1
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
@@ -54,21 +36,6 @@ const REDELIVER = statement`UPDATE deliveries
   SET state = 'pending', step = 0, due = $4, leased = false, fence = fence + 1, asked = true, suspicions = 0
   WHERE subscriber = $1 AND webhook = $2 AND event = $3
   RETURNING 1`;
-
-export function redeliver({
-  owner,
-  webhook,
-  event,
-  at,
-}: RedeliverRequest): Work<'redelivered' | 'no webhook' | 'no delivery'> {
-  return async (query, announced) => {
-    if ((await query(OWNS, [owner, pathId(webhook)])).length === 0) return 'no webhook';
-    const found = await query(REDELIVER, [owner, webhook, pathId(event), at]);
-    if (found.length === 0) return 'no delivery';
-    announced.lanes.push({ webhook, due: at, isAsked: true });
-    return 'redelivered';
-  };
-}
 
 const COUNT_REPLAYS = statement`SELECT count(*) AS count FROM replays WHERE webhook = $1 AND NOT hastens`;
 
@@ -96,7 +63,7 @@ const REPLAY_DELIVERIES = statement`${START_REPLAY}
   ORDER BY event DESC
   LIMIT 1`;
 
-export function startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): Work<boolean> {
+function startReplay({ owner, webhook, from, state }: ReplayRequest, most: number): Work<boolean> {
   return async (query) => {
     // The lock prevents others from starting a replay meanwhile.
     const found = await lockWebhook(query, owner, webhook);
@@ -227,11 +194,16 @@ const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, err
   WHERE ${OF_WEBHOOK} AND event = $2
   ORDER BY fence`;
 
-export function deliveryReads(database: Pick<Database, 'read'>, visible: VisibleOwners) {
+/** With the health of webhooks, which is made up of their deliveries. */
+export function deliveryStore(
+  database: Pick<Database, 'read'>,
+  run: Run,
+  visible: VisibleOwners,
+): DeliveryStore & Pick<WebhookStore, 'health'> {
   const { read } = database;
 
   return {
-    async page({ owner, webhook, state, events, from, after, limit }: DeliveriesQuery): Promise<Delivery[]> {
+    async page({ owner, webhook, state, events, from, after, limit }) {
       const { event, webhook: last } = after ?? FIRST;
       // None has the id ''; without one, all are meant.
       const only = webhook === undefined ? null : (pathId(webhook) ?? '');
@@ -246,16 +218,32 @@ export function deliveryReads(database: Pick<Database, 'read'>, visible: Visible
             : await read(LIST_UNDELIVERED, [...values, stored]);
       return rows.map((row) => toDelivery(row, row));
     },
-    async plantEvents({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> {
+    async plantEvents({ viewer, plant, from, before = END, limit }) {
       const rows = await read(PLANT_EVENTS, [await visible.of(viewer), `${plant}`, before, from, limit]);
       return rows.map(({ id }) => String(id));
     },
-    async delivery(webhook: string, event: string): Promise<Delivery | undefined> {
+    async delivery(webhook, event) {
       const [row] = await read(FIND, [pathId(webhook), pathId(event)]);
       return row && toDelivery(row, row);
     },
-    attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
+    attempts: async (webhook, event) =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
+    createTest: ({ owner, webhook, event: { id, type, at, plant }, due, trace }, caller) =>
+      run(async (query, announced) => {
+        const of = [owner, pathId(webhook), id, type, `${plant.id}`, plant.name, plant.tag];
+        if ((await query(CREATE_TEST, [...of, at, due, trace])).length === 0) return false;
+        announced.lanes.push({ webhook, due, isAsked: true });
+        return true;
+      }, caller),
+    redeliver: ({ owner, webhook, event, at }, caller) =>
+      run(async (query, announced) => {
+        if ((await query(OWNS, [owner, pathId(webhook)])).length === 0) return 'no webhook';
+        const found = await query(REDELIVER, [owner, webhook, pathId(event), at]);
+        if (found.length === 0) return 'no delivery';
+        announced.lanes.push({ webhook, due: at, isAsked: true });
+        return 'redelivered';
+      }, caller),
+    startReplay: (request, most, caller) => run(startReplay(request, most), caller),
     ...deliveryCounts(database, visible),
   };
 }

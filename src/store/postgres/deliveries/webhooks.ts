@@ -1,13 +1,8 @@
 import { USER_DISABLED } from '../../../access/users.ts';
-import type {
-  NewWebhook,
-  Rotation,
-  RotationOutcome,
-  Webhook,
-  WebhookChange,
-} from '../../../webhooks/port.ts';
+import type { Webhook, WebhookChange, WebhookStore } from '../../../webhooks/port.ts';
 import { toWebhook } from '../../rows.ts';
 import { type Database, pathId, type Query, type Row, statement } from '../engine/database.ts';
+import type { Run } from '../engine/queues.ts';
 import type { Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
@@ -32,18 +27,6 @@ const INSERT = statement`INSERT INTO webhooks (owner, id, url, description, rate
 const INSERT_SECRETS = statement`INSERT INTO webhook_secrets (webhook, created_at, secret)
   SELECT $1, $2, secret
   FROM unnest($3::text[]) AS secret`;
-
-/** False, without creating anything, if the owner already has `most` webhooks. */
-export function createWebhook(webhook: NewWebhook, most: number): Work<boolean> {
-  const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;
-  return async (query) => {
-    await query(LOCK_COUNT, [owner]);
-    const values = [owner, id, url, description, rate, privateKey, publicKey, createdAt, most];
-    if ((await query(INSERT, values)).length === 0) return false;
-    await query(INSERT_SECRETS, [id, createdAt, secrets]);
-    return true;
-  };
-}
 
 /** Changes to a webhook and the recording of outcomes run one after another. */
 const LOCK = statement`SELECT url, status
@@ -91,7 +74,7 @@ const BRING_FORWARD = statement`INSERT INTO replays (subscriber, webhook, hasten
   ON CONFLICT (webhook) WHERE hastens DO UPDATE
   SET next = excluded.next, through = excluded.through`;
 
-export function changeWebhook(owner: number, id: string, change: WebhookChange): Work<Webhook | undefined> {
+function changeWebhook(owner: number, id: string, change: WebhookChange): Work<Webhook | undefined> {
   return async (query, announced) => {
     const before = await lockWebhook(query, owner, id);
     if (!before) return undefined;
@@ -116,12 +99,6 @@ const MARK_DELETED = statement`UPDATE webhooks
   RETURNING id`;
 
 const FORGET_SECRETS = statement`DELETE FROM webhook_secrets WHERE webhook = ANY($1::text[])`;
-
-/** Deletes the webhook for everybody; its deliveries are removed later. False if the owner has no such webhook. */
-export function deleteWebhook(owner: number, id: string): Work<boolean> {
-  return async (query, announced) =>
-    deleted(await query(MARK_DELETED, [owner, pathId(id)]), query, announced);
-}
 
 /** Drops the secrets of deleted webhooks; returns whether there were any webhooks. */
 async function deleted(rows: readonly Row[], query: Query, announced: Announced): Promise<boolean> {
@@ -185,22 +162,6 @@ const LIMIT = statement`UPDATE webhook_secrets
   SET expires_at = $2
   WHERE webhook = $1 AND (expires_at IS NULL OR expires_at > $2)`;
 
-export function rotateSecret(owner: number, id: string, rotation: Rotation): Work<RotationOutcome> {
-  const { secret, at, overlapUntil, most } = rotation;
-  return async (query, announced) => {
-    if (!(await lockWebhook(query, owner, id))) return 'no webhook';
-    await query(REMOVE_OVER, [id, at]);
-    const [live] = await query(LIVE, [id]);
-    // Without an overlap all current secrets end now.
-    if (Number(live?.count) >= most && overlapUntil > at) return { full: true, until: Number(live?.until) };
-    await query(LIMIT, [id, overlapUntil]);
-    await query(REMOVE_OVER, [id, at]);
-    await query(INSERT_SECRETS, [id, at, [secret]]);
-    announced.changed.push(id);
-    return 'rotated';
-  };
-}
-
 const OF_OWNER = statement`SELECT ${COLUMNS}
   FROM webhooks
   WHERE owner = $1 AND status <> 'deleted'
@@ -210,12 +171,41 @@ const FIND = statement`SELECT ${COLUMNS}
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
 
-export function webhookReads({ read }: Pick<Database, 'read'>) {
+export function webhookStore({ read }: Pick<Database, 'read'>, run: Run): Omit<WebhookStore, 'health'> {
   return {
-    webhooks: async (owner: number): Promise<Webhook[]> => (await read(OF_OWNER, [owner])).map(toWebhook),
-    async webhook(owner: number, id: string): Promise<Webhook | undefined> {
+    webhooks: async (owner) => (await read(OF_OWNER, [owner])).map(toWebhook),
+    async webhook(owner, id) {
       const [row] = await read(FIND, [owner, pathId(id)]);
       return row && toWebhook(row);
     },
+    createWebhook: (webhook, most, caller) =>
+      run(async (query) => {
+        const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;
+        await query(LOCK_COUNT, [owner]);
+        const values = [owner, id, url, description, rate, privateKey, publicKey, createdAt, most];
+        if ((await query(INSERT, values)).length === 0) return false;
+        await query(INSERT_SECRETS, [id, createdAt, secrets]);
+        return true;
+      }, caller),
+    changeWebhook: (owner, id, change, caller) => run(changeWebhook(owner, id, change), caller),
+    deleteWebhook: (owner, id, caller) =>
+      run(
+        async (query, announced) => deleted(await query(MARK_DELETED, [owner, pathId(id)]), query, announced),
+        caller,
+      ),
+    rotateSecret: (owner, id, { secret, at, overlapUntil, most }, caller) =>
+      run(async (query, announced) => {
+        if (!(await lockWebhook(query, owner, id))) return 'no webhook';
+        await query(REMOVE_OVER, [id, at]);
+        const [live] = await query(LIVE, [id]);
+        // Without an overlap all current secrets end now.
+        if (Number(live?.count) >= most && overlapUntil > at)
+          return { full: true, until: Number(live?.until) };
+        await query(LIMIT, [id, overlapUntil]);
+        await query(REMOVE_OVER, [id, at]);
+        await query(INSERT_SECRETS, [id, at, [secret]]);
+        announced.changed.push(id);
+        return 'rotated';
+      }, caller),
   };
 }
