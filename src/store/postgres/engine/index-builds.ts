@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
-import type { Database } from './database.ts';
+import { type Database, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './primary.ts';
 
@@ -23,7 +23,7 @@ const MARKED = /CREATE INDEX IF NOT EXISTS (\w+) \/\* beside writes \*\/ ON (\w+
 
 /** Builds the indexes that a migration marks. Rebuilds what an interrupted build left. */
 export async function buildIndexes(
-  database: Pick<Database, 'primaryUrl'>,
+  database: Pick<Database, 'primaryUrl' | 'read'>,
   client: pg.Client,
   sql: string,
   options: BuildOptions,
@@ -37,7 +37,7 @@ export async function buildIndexes(
     if (!(await options.isMissing())) return;
     for (const index of wanted) {
       for (const part of await toBuild(client, index, options)) {
-        await build(client, part, (work) => tellWaits(guard, work, options));
+        await build(client, part, (work) => tellWaits(database, work, options));
       }
     }
   });
@@ -98,10 +98,14 @@ async function build(
   await told(client.query(`CREATE INDEX CONCURRENTLY ${name} ON ${table} ${definition}`));
 }
 
-const WAITS = `SELECT 1 FROM pg_stat_progress_create_index WHERE datname = current_database() AND phase LIKE 'waiting%'`;
+const WAITS = statement`SELECT 1 FROM pg_stat_progress_create_index WHERE datname = current_database() AND phase LIKE 'waiting%'`;
 
+/**
+ * Looks in a transaction of its own each time: one that lasts keeps what it has seen of other sessions, and a build that
+ * meets one of its statements waits for its end.
+ */
 async function tellWaits(
-  guard: pg.Client,
+  { read }: Pick<Database, 'read'>,
   work: Promise<unknown>,
   { onWait, bounds: { migrationTellMs } }: BuildOptions,
 ): Promise<void> {
@@ -112,9 +116,8 @@ async function tellWaits(
   for (;;) {
     await pause(migrationTellMs, undefined, { signal: over.signal }).catch(() => {});
     if (over.signal.aborted) break;
-    // A transaction keeps what it has seen of other sessions.
-    await guard.query('SELECT pg_stat_clear_snapshot()');
-    const { rows } = await guard.query(WAITS);
+    // Without an answer it looks again later: only the build may fail.
+    const rows = await read(WAITS).catch(() => []);
     if (rows.length > 0) onWait();
   }
   await ended;
