@@ -48,7 +48,7 @@ const COUNT_EVENTS = statement`SELECT count(*) FILTER (WHERE type IN (${FEED_TYP
   ) part`;
 
 /** Their index says in which moment it was created; the primary key has the moment's in order. */
-const OLDEST = statement`SELECT e.created_at AS at
+const OLDEST = statement`SELECT oldest.at
   FROM (
     SELECT ${momentOf('d.event')} AS moment
     FROM deliveries d
@@ -57,18 +57,18 @@ const OLDEST = statement`SELECT e.created_at AS at
     LIMIT 1
   ) m
   CROSS JOIN LATERAL (
-    SELECT d.owner, d.event
+    SELECT e.created_at AS at
     FROM deliveries d
+    CROSS JOIN LATERAL (
+      SELECT created_at
+      FROM events
+      WHERE owner = d.owner AND id = d.event
+      LIMIT 1
+    ) e
     WHERE ${OF_WEBHOOK} AND d.state = 'pending' AND d.event >= m.moment AND d.event < m.moment || '~'
     ORDER BY d.event
     LIMIT ${unplanned(1)}
-  ) d
-  CROSS JOIN LATERAL (
-    SELECT created_at
-    FROM events
-    WHERE owner = d.owner AND id = d.event
-    LIMIT 1
-  ) e`;
+  ) oldest`;
 
 /** $1 the owners, $2 the start, $3 the end (exclusive), $4 the most rows of each owner. */
 const EVENTS_BETWEEN = statement`SELECT count(*) AS seen, count(*) FILTER (WHERE e.type = 'plant.created') AS plants
