@@ -32,7 +32,7 @@ export interface WebhookStore {
   deleteWebhook(owner: number, id: string, caller?: Caller): Promise<boolean>;
   /** Adds a secret. Live secrets end at `overlapUntil`, unless they end before. */
   rotateSecret(owner: number, id: string, rotation: Rotation, caller?: Caller): Promise<RotationOutcome>;
-  /** Counts, so a long backlog takes its time. It does not hold up other requests. */
+  /** Counts: the longer the backlog, the longer it takes. Other requests do not wait for it. */
   health(webhook: string): Promise<WebhookHealth>;
 }
 
