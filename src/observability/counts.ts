@@ -1,6 +1,6 @@
 import { catalogue as errors, statusOf } from '../errors.ts';
 import { catalogue } from './catalogue.ts';
-import { type AttemptEnd, attemptEnds, type EndedRequest, type Measures, queueNames } from './port.ts';
+import { attemptEnds, type EndedRequest, type Happening, type Measures, queueNames } from './port.ts';
 
 /** The status of a request whose client left; no response has it. */
 const LEFT = 499;
@@ -15,12 +15,11 @@ export type Sample = { labels: Record<string, string | number>; value: number; m
 export function createCounts() {
   const requests = requestTallies();
   const commits = commitTallies();
-  const attempts = attemptTallies();
+  const durations = talliesBy('outcome', attemptEnds, catalogue.attemptDuration);
+  const ends = countBy(attemptEnds);
   const failures = countBy(Object.keys(errors));
   let underWay = 0;
-  let listsReset = 0;
-  let paused = 0;
-  let disabled = 0;
+  const happened: Record<Happening, number> = { listsReset: 0, notMade: 0, pauses: 0, disabled: 0 };
 
   return {
     measures: {
@@ -34,22 +33,23 @@ export function createCounts() {
         failures.add(String(code));
         requests.add({ method, route: undefined, status: statusOf(code), durationMs });
       },
-      listReset: () => void listsReset++,
       batchEnded: commits.add,
-      attemptEnded: attempts.add,
-      attemptNotMade: attempts.notMade,
-      webhookPaused: () => void paused++,
-      webhookDisabled: () => void disabled++,
+      attemptEnded(end, durationMs) {
+        ends.add(end);
+        durations.of[end].add(durationMs / 1000);
+      },
+      happened: (what) => void happened[what]++,
     } satisfies Measures,
     samples: {
       requestDuration: requests.samples,
       requestsUnderWay: () => one(underWay),
       errors: () => failures.samples('error'),
-      listsReset: () => one(listsReset),
+      listsReset: () => one(happened.listsReset),
       ...commits.samples,
-      ...attempts.samples,
-      pauses: () => one(paused),
-      disabled: () => one(disabled),
+      attempts: () => [...ends.samples('outcome'), ...by('outcome', { not_made: happened.notMade })],
+      attemptDuration: durations.samples,
+      pauses: () => one(happened.pauses),
+      disabled: () => one(happened.disabled),
     },
   };
 }
@@ -113,19 +113,6 @@ function commitTallies() {
       queueWait: waits.samples,
       writeFailures: () => failures.samples('error'),
     },
-  };
-}
-
-function attemptTallies() {
-  const durations = talliesBy('outcome', attemptEnds, catalogue.attemptDuration);
-  const ends = countBy([...attemptEnds, 'not_made']);
-  return {
-    add(end: AttemptEnd, durationMs: number): void {
-      ends.add(end);
-      durations.of[end].add(durationMs / 1000);
-    },
-    notMade: () => ends.add('not_made'),
-    samples: { attempts: () => ends.samples('outcome'), attemptDuration: durations.samples },
   };
 }
 

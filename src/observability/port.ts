@@ -12,17 +12,17 @@ export type Measures = {
   failed(code: ErrorCode): void;
   /** The same for a request that was refused before routing. */
   refused(code: ErrorCode, request?: { method: string | undefined; durationMs: number }): void;
-  /** The reader of a list was reset: too many had stalled, and it was the slowest. */
-  listReset(): void;
   batchEnded(queue: QueueName, batch: EndedBatch): void;
   attemptEnded(end: AttemptEnd, durationMs: number): void;
-  /** A delivery was not sent after all. */
-  attemptNotMade(): void;
-  /** A webhook's receiver requested a pause. */
-  webhookPaused(): void;
-  /** The service disables a webhook whose receiver is gone or has failed for days. */
-  webhookDisabled(): void;
+  happened(what: Happening): void;
 };
+
+/**
+ * What is only counted. `listsReset`: the reader of a list was reset, because too many had stalled and it was the
+ * slowest. `notMade`: a delivery was not sent after all. `pauses`: a webhook's receiver requested a pause. `disabled`:
+ * the service disables a webhook whose receiver is gone or has failed for days.
+ */
+export type Happening = 'listsReset' | 'notMade' | 'pauses' | 'disabled';
 
 export type EndedRequest = {
   method: string;

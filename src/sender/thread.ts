@@ -113,9 +113,7 @@ function measuresTo(tell: (news: SenderNews) => void) {
 
   return {
     attemptEnded: (...of) => add(['attemptEnded', ...of]),
-    attemptNotMade: () => add(['attemptNotMade']),
-    webhookPaused: () => add(['webhookPaused']),
-    webhookDisabled: () => add(['webhookDisabled']),
+    happened: (what) => add(['happened', what]),
     batchEnded: (...of) => add(['batchEnded', ...of]),
   } satisfies Pick<Measures, SenderMeasure>;
 }

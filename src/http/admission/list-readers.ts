@@ -106,7 +106,7 @@ function createReaders(measures: Measures | undefined) {
     if (!slowest) return;
     const { request, since } = slowest;
     remove(slowest);
-    measures?.listReset();
+    measures?.happened('listsReset');
     tellSlow((untold) => {
       const waitedMs = Math.round(performance.now() - since);
       const about = { ...linesOf(request), user: request.principal.user.name, waitedMs, ...untold };

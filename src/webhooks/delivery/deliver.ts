@@ -137,7 +137,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
       log.error({ err: error }, 'could not send');
       return undefined;
     });
-    if (attempt === undefined) measures?.attemptNotMade();
+    if (attempt === undefined) measures?.happened('notMade');
     // A request that the stop cut short is sent again after the next start.
     const isCut = attempt?.error !== undefined && isCutting;
     tell((dispatch, now) => dispatch.ended(request, isCut ? undefined : attempt, now));

@@ -2,10 +2,7 @@ import type { Measures } from '../../observability/port.ts';
 import { type Log, timeText } from '../../runtime.ts';
 import type { Outcome, Recorded } from './port.ts';
 
-export type DeliveryMeasures = Pick<
-  Measures,
-  'attemptEnded' | 'attemptNotMade' | 'webhookPaused' | 'webhookDisabled'
->;
+export type DeliveryMeasures = Pick<Measures, 'attemptEnded' | 'happened'>;
 
 /** Reports recorded outcomes to the log and the metrics. */
 export function createReports(
@@ -27,10 +24,10 @@ export function createReports(
   function reportWebhook({ webhook, begins, laneState }: Outcome): void {
     const { pausedUntil, disabledReason } = laneState;
     if (begins === 'pause') {
-      measures?.webhookPaused();
+      measures?.happened('pauses');
       log.info({ webhook, pausedUntil: pausedUntil && timeText(pausedUntil) }, 'a webhook pauses');
     } else if (begins === 'disabled') {
-      measures?.webhookDisabled();
+      measures?.happened('disabled');
       log.warn({ webhook, reason: disabledReason }, 'a webhook was disabled');
     }
   }

@@ -18,9 +18,7 @@ function reported(status: number, result: Recorded) {
   const lines: string[] = [];
   const measures: DeliveryMeasures = {
     attemptEnded: (end) => void ends.push(end),
-    attemptNotMade() {},
-    webhookPaused() {},
-    webhookDisabled() {},
+    happened() {},
   };
   const note = (_: object, message: string) => void lines.push(message);
   const report = createReports({ ...silentLog, debug: note, info: note, warn: note }, measures);
