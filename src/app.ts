@@ -15,6 +15,7 @@ import { answerUnreadable } from './http/observe/socket-failures.ts';
 import { createCursors } from './http/request/cursor.ts';
 import { buildServer } from './http/server.ts';
 import { database, http as limits, processes } from './limits.ts';
+import type { Sources } from './observability/gauges.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Measures } from './observability/port.ts';
 import { type Clock, createIds, type Runtime } from './runtime.ts';
@@ -156,7 +157,7 @@ type Parts = Opened & {
 async function serve(parts: Parts): Promise<App> {
   const { config, runtime, options, store, failed, metrics, draining, started } = parts;
   const { webhooks, deliveries, events } = store;
-  const { rateLimit, authFailureLimit, trustProxy, corsOrigins, publicUrl } = config;
+  const { rateLimit, authFailureLimit, trustProxy, corsOrigins, publicUrl, retentionDays } = config;
   const access = { store: store.access, runtime };
   if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
@@ -192,17 +193,22 @@ async function serve(parts: Parts): Promise<App> {
   started.push(() => closeServer(server));
   await server.listen({ port: config.port, host: config.host });
   const url = publicUrl ?? urlOf(server.server, config.host);
-  const exported = metrics && (await exportMetrics(parts, server, metrics));
+  let delivery: ReturnType<typeof startSending> | undefined;
+  const connections = promisify(server.server.getConnections.bind(server.server));
+  const sources = { store: store.readings, connections, sending: () => delivery?.reading() };
+  const exported = metrics && (await exportMetrics(metrics, sources, parts));
   if (exported) started.push(exported.stop);
   // Only once it listens: the first token is shown once, and a start that fails shows nothing.
   const { token } =
     config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
-  const stopDispatching = config.roles.has('dispatch') ? startDispatching(parts, url) : () => {};
+  if (config.roles.has('dispatch')) delivery = startDelivery(parts, url);
+  const housekeeper = delivery && startHousekeeper({ store: store.chores, runtime, retentionDays });
 
   async function drain(): Promise<void> {
     draining.abort();
     // Meanwhile the sender thread exports its own traces.
-    await Promise.all([closeServer(server).then(() => tracing?.stop()), stopDispatching()]);
+    const closed = closeServer(server).then(() => tracing?.stop());
+    await Promise.all([closed, delivery?.stop(), housekeeper?.stop()]);
     await exported?.stop();
     await store.close();
   }
@@ -218,11 +224,7 @@ async function serve(parts: Parts): Promise<App> {
   return { url, firstToken: token, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
-/** Starts delivery and cleanup. */
-function startDispatching(
-  { config, runtime, store, wasKilled, metrics }: Parts,
-  publicUrl: string,
-): () => Promise<unknown> {
+function startDelivery({ config, runtime, store, wasKilled, metrics }: Parts, publicUrl: string) {
   const measures = metrics?.measures;
   const settings = {
     schedule: config.webhookRetrySchedule,
@@ -235,11 +237,7 @@ function startDispatching(
     isMeasured: measures !== undefined,
     traces: tracingOptions(config),
   };
-  const delivery = startSending({ settings, lanes: store.lanes, wasKilled, log: runtime.log, measures });
-  metrics?.read({ sending: delivery.reading });
-  const { retentionDays } = config;
-  const housekeeper = startHousekeeper({ store: store.chores, runtime, retentionDays });
-  return () => Promise.all([delivery.stop(), housekeeper.stop()]);
+  return startSending({ settings, lanes: store.lanes, wasKilled, log: runtime.log, measures });
 }
 
 /** Loaded on demand, because it takes 10 MiB of memory. */
@@ -261,11 +259,9 @@ async function openMetrics({ metricsPort }: Config, { clock, log }: Runtime): Pr
 }
 
 /** Serves metrics on their own port. If it cannot, the service does not start. */
-async function exportMetrics({ config, runtime, store }: Parts, server: FastifyInstance, metrics: Metrics) {
+async function exportMetrics(metrics: Metrics, sources: Sources, { config, runtime }: Parts) {
   const { metricsPort: port = 0, metricsHost: host } = config;
-  const connections = promisify(server.server.getConnections.bind(server.server));
-  metrics.read({ store: store.readings, connections });
-  const exported = await metrics.listen({ port, host, answerUnreadable });
+  const exported = await metrics.listen(sources, { port, host, answerUnreadable });
   runtime.log.info({ url: exported.url }, 'serving metrics');
   return exported;
 }

@@ -1,7 +1,6 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { observability as limits } from '../../src/limits.ts';
 import { catalogue, type Metric } from '../../src/observability/catalogue.ts';
-import { createMetrics } from '../../src/observability/metrics.ts';
-import { silentLog } from '../../src/runtime.ts';
 import { code, table } from './table.ts';
 
 const INTRODUCTION = `# Metrics
@@ -39,11 +38,11 @@ export async function metricsPage(): Promise<string> {
     of,
     help,
   ]);
-  const ownNames = new Set(own.map(({ name }) => name));
-  const ofProcess = createMetrics({ clock: { now: () => 0 }, log: silentLog, version: '' })
-    .describe()
-    .filter(({ name }) => !ownNames.has(name))
-    .map(({ name, type, help }) => [code(name), type, help]);
+  const library = new Registry();
+  collectDefaultMetrics({ register: library });
+  const ofProcess = library
+    .getMetricsAsArray()
+    .map(({ name, type, help }) => [code(name), String(type), help]);
   return [
     INTRODUCTION,
     '## The service',

@@ -4,52 +4,51 @@ import { type Clock, type Log, timeOfId } from '../runtime.ts';
 import { by, one, type Sample } from './counts.ts';
 import type { QueueReading, SendingReading, SizeReading, StoreReadings } from './port.ts';
 
-/** Where the gauges are read. A missing part, such as the dispatcher of a replica without one, has none. */
+/** Where the gauges are read. */
 export type Sources = {
-  store?: StoreReadings;
+  store: StoreReadings;
   /** Open client connections. */
-  connections?(): Promise<number>;
-  sending?(): Promise<SendingReading>;
+  connections(): Promise<number>;
+  /** Undefined on a replica that sends nothing. */
+  sending(): Promise<SendingReading> | undefined;
 };
 
 type Parts = { clock: Clock; log: Log; version: string };
 
 /** The values read on demand. Each is in memory or read rarely. */
-export function createGauges(sources: Sources, { clock, log, version }: Parts) {
+export function createGauges({ store, connections, sending }: Sources, { clock, log, version }: Parts) {
   async function queues(): Promise<readonly QueueReading[]> {
-    const sending = await sources.sending?.();
-    return [...(sources.store?.queues() ?? []), ...(sending ? [sending.queue] : [])];
+    const sender = await sending();
+    return [...store.queues(), ...(sender ? [sender.queue] : [])];
   }
   return {
-    connections: async () => (sources.connections ? one(await sources.connections()) : []),
+    connections: async () => one(await connections()),
     queueCommands: async () =>
       (await queues()).map(({ queue, commands }) => ({ labels: { queue }, value: commands })),
     queueAge: async () =>
       (await queues()).map(({ queue, ageMs }) => ({ labels: { queue }, value: ageMs / 1000 })),
-    deliveriesUnderWay: async () => (sources.sending ? one((await sources.sending()).underWay) : []),
+    async deliveriesUnderWay() {
+      const sender = await sending();
+      return sender ? one(sender.underWay) : [];
+    },
     async lanes() {
-      if (!sources.sending) return [];
-      const { silent, failing } = await sources.sending();
-      return by('state', { silent, failing });
+      const sender = await sending();
+      return sender ? by('state', { silent: sender.silent, failing: sender.failing }) : [];
     },
-    ...webhookGauges(sources, clock, log),
-    ...sizeGauges(sources, log),
+    ...webhookGauges(store, clock, log),
+    ...sizeGauges(store, log),
     loopActive: () => one(performance.eventLoopUtilization().active / 1000),
-    buildInfo: () => {
-      const store = sources.store?.kind ?? '';
-      return [{ labels: { version, node: process.version, store }, value: 1 }];
-    },
+    buildInfo: () => [{ labels: { version, node: process.version, store: store.kind }, value: 1 }],
   };
 }
 
 /** Reports ages as of the time of reading. */
-function webhookGauges(sources: Sources, clock: Clock, log: Log) {
+function webhookGauges(store: StoreReadings, clock: Clock, log: Log) {
   const madeAt = performance.now();
   const reading = readRarely(
     async () => {
       const now = clock.now();
-      const found = await sources.store?.webhooks(now);
-      if (!found) throw new Error('There is no store yet.');
+      const found = await store.webhooks(now);
       const { enabled, paused, disabled, oldestPending, oldestHeld, dueSince } = found;
       return {
         status: { enabled, paused, disabled },
@@ -75,13 +74,10 @@ function webhookGauges(sources: Sources, clock: Clock, log: Log) {
 }
 
 /** An outdated size is left out, because a scraper could not tell that it is outdated. */
-function sizeGauges(sources: Sources, log: Log) {
-  const reading = readRarely(
-    async () => sources.store?.size(),
-    (err) => log.warn({ err }, 'could not read the size of the store'),
-  );
+function sizeGauges(store: StoreReadings, log: Log) {
+  const reading = readRarely(store.size, (err) => log.warn({ err }, 'could not read the size of the store'));
   async function sample(part: keyof SizeReading): Promise<Sample[]> {
-    const { value, at } = (await reading()) ?? { value: undefined, at: 0 };
+    const { value, at = 0 } = (await reading()) ?? {};
     const read = value?.[part];
     return read === undefined || performance.now() - at > limits.staleSizeMs ? [] : one(read);
   }

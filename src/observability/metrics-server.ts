@@ -96,20 +96,14 @@ function send(
 /** Requests during a collection, and shortly after, share the same text. */
 function freshText(make: () => Promise<string>): () => Promise<string> {
   let made: Promise<string> | undefined;
-  /** Undefined while it is made. */
-  let staleAt: number | undefined;
-
-  async function makeOnce(): Promise<string> {
-    staleAt = undefined;
-    try {
-      return await make();
-    } finally {
-      staleAt = performance.now() + limits.freshMs;
-    }
-  }
+  let staleAt = 0;
 
   return () => {
-    if (made === undefined || (staleAt !== undefined && performance.now() >= staleAt)) made = makeOnce();
+    if (made && performance.now() < staleAt) return made;
+    staleAt = Infinity;
+    made = make().finally(() => {
+      staleAt = performance.now() + limits.freshMs;
+    });
     return made;
   };
 }

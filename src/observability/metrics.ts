@@ -9,19 +9,13 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Loaded only when METRICS_PORT is set. */
 export function createMetrics(parts: { clock: Clock; log: Log; version: string }) {
-  const sources: Sources = {};
   const { measures, samples } = createCounts();
-  const registry = createRegistry({ ...samples, ...createGauges(sources, parts) });
   return {
     /** Given to the parts of the service, which report through it. */
     measures,
-    /** Sets where gauges are read, once that exists. */
-    read: (more: Sources) => void Object.assign(sources, more),
-    /** Every metric, including those of the process. */
-    describe: () =>
-      registry.getMetricsAsArray().map(({ name, type, help }) => ({ name, type: String(type), help })),
-    /** Serves them. Rejects with Node's error when it cannot listen on the port. */
-    listen: (at: MetricsPlace) => serveMetrics(at, registry),
+    /** Serves every metric. Rejects with Node's error when it cannot listen on the port. */
+    listen: (sources: Sources, at: MetricsPlace) =>
+      serveMetrics(at, createRegistry({ ...samples, ...createGauges(sources, parts) })),
   };
 }
 

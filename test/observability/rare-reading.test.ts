@@ -5,6 +5,8 @@ import { createGauges, readRarely } from '../../src/observability/gauges.ts';
 import type { WebhooksReading } from '../../src/observability/port.ts';
 import { firstId, silentLog } from '../../src/runtime.ts';
 
+const NOTHING_ELSE = { connections: async () => 0, sending: () => undefined };
+
 /** Time that passes only when the test says so. */
 function steered(t: TestContext) {
   const time = { now: 0 };
@@ -82,6 +84,7 @@ test('ages are as of the reading, and 0 when nothing waits', async () => {
         size: async () => ({ bytes: 7, freeBytes: undefined }),
         webhooks: async () => reading,
       },
+      ...NOTHING_ELSE,
     },
     { clock: { now: () => 100_000 }, log: silentLog, version: '1.2.3' },
   );
@@ -111,6 +114,7 @@ test('a store that was never readable still has an age, and an outdated size is 
         },
         webhooks: () => Promise.reject(new Error('no')),
       },
+      ...NOTHING_ELSE,
     },
     { clock: { now: () => 0 }, log, version: '1.2.3' },
   );
