@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { createAuthenticate } from './access/authentication.ts';
-import { bootstrap } from './access/bootstrap.ts';
+import { createFirstToken, setBootstrapToken } from './access/bootstrap.ts';
 import type { VerifyJwt } from './access/jwt.ts';
 import { type Config, servingLock, storePath } from './config/config.ts';
 import type { DatabaseUrl } from './config/database-url.ts';
@@ -17,7 +17,6 @@ import { buildServer } from './http/server.ts';
 import { database, http as limits, processes } from './limits.ts';
 import type { Sources } from './observability/gauges.ts';
 import type { Metrics } from './observability/metrics.ts';
-import type { Measures } from './observability/port.ts';
 import { type Clock, createIds, type Runtime } from './runtime.ts';
 import { startSending } from './sender/supervisor.ts';
 import { requireWritable } from './store/sqlite/engine/connection.ts';
@@ -56,13 +55,12 @@ export type AppOptions = {
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
   const metrics = await openMetrics(config, runtime);
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
-  const { store, wasKilled } = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
+  const store = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
   const draining = new AbortController();
   const started = [store.close];
   try {
     const timed = timedBy(store.clock, runtime);
-    const parts = { config, runtime: timed, options, draining, started, failed, metrics };
-    return await serve({ ...parts, store, wasKilled });
+    return await serve({ config, runtime: timed, options, store, draining, started, failed, metrics });
   } catch (error) {
     draining.abort();
     for (const stop of started.reverse()) await stop();
@@ -75,25 +73,25 @@ function timedBy(clock: Clock | undefined, runtime: Runtime): Runtime {
   return clock ? { ...runtime, clock, ids: createIds(clock, runtime.random) } : runtime;
 }
 
-type Opened = {
-  store: Store;
+type OpenedStore = Store & {
   /** Whether the previous process may have been killed by what it was sending. */
-  wasKilled: boolean;
+  wasKilled?: boolean;
 };
 
-type StoreParts = Pick<AppOptions, 'onFatal'> & { measures: Measures | undefined };
+type StoreOptions = Omit<SqliteOptions, 'path' | 'writer'> & Pick<Runtime, 'log'>;
 
-async function openStore(config: Config, runtime: Runtime, parts: StoreParts): Promise<Opened> {
+async function openStore(
+  config: Config,
+  runtime: Runtime,
+  parts: Pick<StoreOptions, 'onFatal' | 'measures'>,
+): Promise<OpenedStore> {
   const { databaseUrl, maxPlantsPerUser } = config;
   const { clock, log } = runtime;
-  const deliveryDelayMs = deliveryDelay(config);
-  const options = { ...parts, clock, log, deliveryDelayMs, maxPlantsPerUser };
+  const options = { ...parts, clock, log, deliveryDelayMs: deliveryDelay(config), maxPlantsPerUser };
   return databaseUrl
-    ? { store: await openDatabaseStore(databaseUrl, config, options), wasKilled: false }
+    ? openDatabaseStore(databaseUrl, config, options)
     : openEmbeddedStore(config, runtime, options);
 }
-
-type StoreOptions = Omit<SqliteOptions, 'path' | 'writer'> & Pick<Runtime, 'log'>;
 
 /** Loaded on demand: the embedded store needs no PostgreSQL client. */
 async function openDatabaseStore(url: DatabaseUrl, config: Config, options: StoreOptions): Promise<Store> {
@@ -115,7 +113,7 @@ async function openEmbeddedStore(
   { dataDir }: Config,
   { log, ids }: Runtime,
   options: StoreOptions,
-): Promise<Opened> {
+): Promise<OpenedStore> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const path = storePath(dataDir);
   const lock = servingLock(dataDir);
@@ -131,7 +129,7 @@ async function openEmbeddedStore(
     else if (isNew) log.info({ path }, 'created a new, empty store');
     const latest = store.latestEvent();
     if (latest !== undefined) ids.startAfter(latest);
-    return { store: { ...store, close: () => store.close().finally(unlock) }, wasKilled };
+    return { ...store, close: () => store.close().finally(unlock), wasKilled };
   } catch (error) {
     unlock();
     throw error;
@@ -142,10 +140,11 @@ function deliveryDelay({ webhookRetrySchedule }: Config): number {
   return webhookRetrySchedule[0] ?? 0;
 }
 
-type Parts = Opened & {
+type Parts = {
   config: Config;
   runtime: Runtime;
   options: AppOptions;
+  store: OpenedStore;
   /** Resolves when the store has failed for good. */
   failed: Promise<Error>;
   metrics: Metrics | undefined;
@@ -159,7 +158,8 @@ async function serve(parts: Parts): Promise<App> {
   const { webhooks, deliveries, events } = store;
   const { rateLimit, authFailureLimit, trustProxy, corsOrigins, publicUrl, retentionDays } = config;
   const access = { store: store.access, runtime };
-  if (config.bootstrapToken !== undefined) await bootstrap(access, config.bootstrapToken);
+  const { bootstrapToken } = config;
+  if (bootstrapToken !== undefined) await setBootstrapToken(access, bootstrapToken);
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
   const tracing = await openTraces(config, runtime);
   if (tracing) started.push(tracing.stop);
@@ -173,7 +173,7 @@ async function serve(parts: Parts): Promise<App> {
     cursors: createCursors(store.cursorKeys),
     authenticate: createAuthenticate({
       ...access,
-      bootstrapToken: config.bootstrapToken,
+      bootstrapToken,
       jwts: await verifyJwt(config, runtime, draining.signal),
     }),
     answersApi: config.roles.has('api'),
@@ -199,8 +199,7 @@ async function serve(parts: Parts): Promise<App> {
   const exported = metrics && (await exportMetrics(metrics, sources, parts));
   if (exported) started.push(exported.stop);
   // Only once it listens: the first token is shown once, and a start that fails shows nothing.
-  const { token } =
-    config.bootstrapToken === undefined ? await bootstrap(access, undefined) : { token: undefined };
+  const firstToken = bootstrapToken === undefined ? await createFirstToken(access) : undefined;
   if (config.roles.has('dispatch')) delivery = startDelivery(parts, url);
   const housekeeper = delivery && startHousekeeper({ store: store.chores, runtime, retentionDays });
 
@@ -221,10 +220,10 @@ async function serve(parts: Parts): Promise<App> {
   });
 
   let stopping: Promise<void> | undefined;
-  return { url, firstToken: token, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
+  return { url, firstToken, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
-function startDelivery({ config, runtime, store, wasKilled, metrics }: Parts, publicUrl: string) {
+function startDelivery({ config, runtime, store, metrics }: Parts, publicUrl: string) {
   const measures = metrics?.measures;
   const settings = {
     schedule: config.webhookRetrySchedule,
@@ -237,7 +236,8 @@ function startDelivery({ config, runtime, store, wasKilled, metrics }: Parts, pu
     isMeasured: measures !== undefined,
     traces: tracingOptions(config),
   };
-  return startSending({ settings, lanes: store.lanes, wasKilled, log: runtime.log, measures });
+  const { lanes, wasKilled = false } = store;
+  return startSending({ settings, lanes, wasKilled, log: runtime.log, measures });
 }
 
 /** Loaded on demand, because it takes 10 MiB of memory. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { createAuthenticate } from '../../src/access/authentication.ts';
-import { bootstrap } from '../../src/access/bootstrap.ts';
+import { setBootstrapToken } from '../../src/access/bootstrap.ts';
 import type { TokenUse } from '../../src/access/port.ts';
 import { createToken, hashToken, mintToken } from '../../src/access/tokens.ts';
 import { AppError } from '../../src/errors.ts';
@@ -173,7 +173,7 @@ describe('authentication', () => {
   test('a bootstrap token that looks like a mistyped one is accepted', async () => {
     const minted = mintToken(randomBytes);
     const chosen = minted.slice(0, -1) + (minted.endsWith('a') ? 'b' : 'a');
-    await bootstrap(parts(), chosen);
+    await setBootstrapToken(parts(), chosen);
     const principal = await authenticate(chosen).check(chosen);
     assert.equal(principal.user.name, 'admin');
   });

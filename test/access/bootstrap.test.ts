@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bootstrap } from '../../src/access/bootstrap.ts';
+import { createFirstToken, setBootstrapToken } from '../../src/access/bootstrap.ts';
 import { scopes } from '../../src/access/scopes.ts';
 import { hashToken } from '../../src/access/tokens.ts';
 import { withAccess } from './access.ts';
@@ -10,7 +10,7 @@ const OTHER = 'another-one-of-the-operator-0123456789abcdef';
 
 test('the first run creates admin and a token with every scope', async () => {
   await withAccess(async (parts) => {
-    const { token } = await bootstrap(parts, undefined);
+    const token = await createFirstToken(parts);
     assert.ok(token);
     const stored = await parts.store.findToken(hashToken(token));
     assert.equal(stored?.user.name, 'admin');
@@ -22,11 +22,11 @@ test('the first run creates admin and a token with every scope', async () => {
 
 test('later runs create no token, even if the first one was revoked', async () => {
   await withAccess(async (parts) => {
-    await bootstrap(parts, undefined);
-    assert.deepEqual(await bootstrap(parts, undefined), { token: undefined });
+    await createFirstToken(parts);
+    assert.equal(await createFirstToken(parts), undefined);
     for (const { id } of await parts.store.tokens())
       await parts.store.revokeToken(id, parts.runtime.clock.now());
-    assert.deepEqual(await bootstrap(parts, undefined), { token: undefined });
+    assert.equal(await createFirstToken(parts), undefined);
     assert.equal((await parts.store.tokens()).length, 1);
   });
 });
@@ -34,14 +34,14 @@ test('later runs create no token, even if the first one was revoked', async () =
 test('a first run interrupted between user and token is completed by the next one', async () => {
   await withAccess(async (parts) => {
     await parts.store.createUser({ name: 'admin', at: parts.runtime.clock.now() });
-    assert.ok((await bootstrap(parts, undefined)).token);
+    assert.ok(await createFirstToken(parts));
     assert.equal((await parts.store.users()).length, 1);
   });
 });
 
 test('a bootstrap token belongs to admin, and no random token is created', async () => {
   await withAccess(async (parts) => {
-    assert.deepEqual(await bootstrap(parts, CHOSEN), { token: undefined });
+    await setBootstrapToken(parts, CHOSEN);
     const tokens = await parts.store.tokens();
     assert.equal(tokens.length, 1);
     assert.deepEqual(await parts.store.findToken(hashToken(CHOSEN)), tokens[0]);
@@ -52,19 +52,19 @@ test('a bootstrap token belongs to admin, and no random token is created', async
 
 test('the same bootstrap token again changes nothing; without one nothing is created', async () => {
   await withAccess(async (parts) => {
-    await bootstrap(parts, CHOSEN);
+    await setBootstrapToken(parts, CHOSEN);
     const before = await parts.store.tokens();
-    await bootstrap(parts, CHOSEN);
-    await bootstrap(parts, undefined);
+    await setBootstrapToken(parts, CHOSEN);
+    await createFirstToken(parts);
     assert.deepEqual(await parts.store.tokens(), before);
   });
 });
 
 test('another bootstrap token replaces the one before and leaves other tokens alone', async () => {
   await withAccess(async (parts) => {
-    const { token: first } = await bootstrap(parts, undefined);
-    await bootstrap(parts, CHOSEN);
-    await bootstrap(parts, OTHER);
+    const first = await createFirstToken(parts);
+    await setBootstrapToken(parts, CHOSEN);
+    await setBootstrapToken(parts, OTHER);
     assert.equal(await isLive(CHOSEN), false);
     assert.equal(await isLive(OTHER), true);
     assert.equal(await isLive(first ?? ''), true);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { createAuthenticate } from '../../src/access/authentication.ts';
-import { bootstrap } from '../../src/access/bootstrap.ts';
+import { setBootstrapToken } from '../../src/access/bootstrap.ts';
 import { createVerifyJwt } from '../../src/access/jwt.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { identityProvider as limits } from '../../src/limits.ts';
@@ -134,7 +134,7 @@ describe('the user of a JWT', () => {
 
   test('is the admin for a bootstrap token that looks like a JWT', async () => {
     const token = `ey${'x'.repeat(30)}.y.z`;
-    await bootstrap({ store: store.access, runtime }, token);
+    await setBootstrapToken({ store: store.access, runtime }, token);
     const principal = await openAuthenticate(token).check(token);
     assert.equal(principal.user.name, 'admin');
   });
