@@ -28,7 +28,6 @@ import {
 import { tracing as limits } from '../limits.ts';
 import { type Log, type Runtime, throttle } from '../runtime.ts';
 import {
-  type Attributes,
   readTraceparent,
   type SamplerName,
   type Span,
@@ -100,7 +99,7 @@ function tracerOn(sdk: SdkTracer): Tracer {
       const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT;
       const span = sdk.startSpan(name, { kind: KINDS[kind] }, context);
       if (!span.isRecording()) return unkept(traceAt(span.spanContext()));
-      span.setAttributes(given(attributes));
+      span.setAttributes(attributes);
       return spanOn(sdk, span);
     },
   };
@@ -117,9 +116,9 @@ function spanOn(sdk: SdkTracer, span: SdkSpan): Span {
     trace: traceAt(span.spanContext()),
     begin: (name) => spanOn(sdk, sdk.startSpan(name, {}, trace.setSpan(ROOT_CONTEXT, span))),
     mark: (what, at) => void span.addEvent(what, at),
-    note: (attributes) => void span.setAttributes(given(attributes)),
+    note: (attributes) => void span.setAttributes(attributes),
     end({ attributes, failure, at } = {}) {
-      if (attributes) span.setAttributes(given(attributes));
+      if (attributes) span.setAttributes(attributes);
       if (failure) {
         span.setAttribute('error.type', failure.type);
         span.setStatus({ code: SpanStatusCode.ERROR, ...(failure.reason && { message: failure.reason }) });
@@ -127,12 +126,6 @@ function spanOn(sdk: SdkTracer, span: SdkSpan): Span {
       span.end(at);
     },
   };
-}
-
-function given(attributes: Attributes): Record<string, string | number> {
-  const all: Record<string, string | number> = {};
-  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) all[name] = value;
-  return all;
 }
 
 /** Parses a trace context; undefined for an invalid one, whose sender then counts as having none. */
