@@ -77,25 +77,21 @@ export function servingLock(dataDir: string): string {
 function read<K extends SettingName>(names: readonly K[], env: Environment, flags: Flags) {
   const problems: string[] = [];
 
-  function parsed(name: SettingName): unknown {
-    const value = given(name, env, flags);
-    if (value === undefined) return settings[name].default;
-    try {
-      return settings[name].parse(value.text);
-    } catch (error) {
-      problems.push(`${value.source}: ${error instanceof Error ? error.message : error}`);
-      return settings[name].default;
-    }
-  }
-
   const fileFor: { readonly [N in SettingName]?: SettingName } = files;
-  function chosen(name: K): unknown {
+  function chosen(name: SettingName): unknown {
+    const value = given(name, env, flags);
     const file = fileFor[name];
-    if (file === undefined) return parsed(name);
-    if (given(name, env, flags) && given(file, env, flags)) {
+    if (value && file && given(file, env, flags)) {
       problems.push(`${settings[name].env}, ${settings[file].env}: Both are set; only one may be.`);
     }
-    return parsed(name) ?? parsed(file);
+    if (value) {
+      try {
+        return settings[name].parse(value.text);
+      } catch (error) {
+        problems.push(`${value.source}: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+    return file ? chosen(file) : settings[name].default;
   }
 
   // Each value is the parsed setting of that name.
