@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { access as limits } from '../limits.ts';
 import type { Log, Runtime } from '../runtime.ts';
 import type { VerifyJwt } from './jwt.ts';
-import type { AccessStore, StoredToken } from './port.ts';
+import type { AccessStore } from './port.ts';
 import type { Scope } from './scopes.ts';
 import { hashToken, isMistyped } from './tokens.ts';
 import { disabledUser } from './users.ts';
@@ -64,7 +64,10 @@ export function createAuthenticate({ store, runtime, bootstrapToken, jwts }: Opt
   /** For most requests two comparisons. */
   function use(found: Known): Principal {
     const now = runtime.clock.now();
-    const principal = refuseExpired(found.principal, now);
+    const { principal } = found;
+    if (principal.refusedFrom !== undefined && now >= principal.refusedFrom) {
+      throw new AppError(40102, 'The token has expired; use a new one.');
+    }
     if (now >= found.nextUseAt && principal.token !== undefined) {
       found.nextUseAt = dayAfter(now);
       recordUse(principal.token, now);
@@ -92,9 +95,17 @@ export function createAuthenticate({ store, runtime, bootstrapToken, jwts }: Opt
     const found = await store.findToken(hashToken(token));
     if (!found || found.revokedAt !== undefined) throw unknownToken();
     if (found.user.isDisabled) throw disabledUser();
-    const { lastUsedOn } = found;
+    const { id, user, expiresAt, lastUsedOn } = found;
     const nextUseAt = lastUsedOn === undefined ? 0 : dayAfter(Date.parse(lastUsedOn));
-    return { principal: toPrincipal(found), keysVersion: undefined, nextUseAt };
+    const principal = {
+      user: { id: user.id, name: user.name },
+      token: id,
+      scopes: new Set(found.scopes),
+      expiresAt,
+      refusedFrom: expiresAt,
+      countedAs: id,
+    };
+    return { principal, keysVersion: undefined, nextUseAt };
   }
 
   async function lookUpJwt({ verify }: VerifyJwt, token: string, makesUser: boolean): Promise<Known> {
@@ -170,25 +181,6 @@ function dayAfter(ms: number): number {
 
 /** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of a header that begins with `{"`. */
 const JWT = /^ey[\w-]*\.[\w-]*\.[\w-]*$/;
-
-function toPrincipal(token: StoredToken): Principal {
-  return {
-    user: { id: token.user.id, name: token.user.name },
-    token: token.id,
-    scopes: new Set(token.scopes),
-    expiresAt: token.expiresAt,
-    refusedFrom: token.expiresAt,
-    countedAs: token.id,
-  };
-}
-
-function refuseExpired(principal: Principal, now: number): Principal {
-  const { refusedFrom } = principal;
-  if (refusedFrom !== undefined && now >= refusedFrom) {
-    throw new AppError(40102, 'The token has expired; use a new one.');
-  }
-  return principal;
-}
 
 /** The error for a token that is unknown, or no longer valid. */
 export function unknownToken(): AppError {
