@@ -103,7 +103,7 @@ export async function openStoreIn(url: string): Promise<Store> {
     log: silentLog,
     deliveryDelayMs: 0,
   });
-  await store.access.ensureUser({ name: 'admin', at: Date.now() });
+  await store.access.createUser({ name: 'admin', at: Date.now() });
   return store;
 }
 

@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts';
 import { access as limits } from '../limits.ts';
 import type { Log, Runtime } from '../runtime.ts';
 import type { VerifyJwt } from './jwt.ts';
-import type { AccessStore } from './port.ts';
+import type { AccessStore, User } from './port.ts';
 import type { Scope } from './scopes.ts';
 import { hashToken, isMistyped } from './tokens.ts';
 import { disabledUser } from './users.ts';
@@ -110,13 +110,17 @@ export function createAuthenticate({ store, runtime, bootstrapToken, jwts }: Opt
 
   async function lookUpJwt({ verify }: VerifyJwt, token: string, makesUser: boolean): Promise<Known> {
     const { user: name, keysVersion, ...allowed } = await verify(token);
-    const user = makesUser
-      ? await store.ensureUser({ name, at: runtime.clock.now() })
-      : await store.user(name);
+    const user = (await store.user(name)) ?? (makesUser ? await createUser(name) : undefined);
     if (!user || user.disabledAt !== undefined) throw disabledUser();
     const countedAs = `user ${user.id}`;
     const principal = { user: { id: user.id, name }, token: undefined, ...allowed, countedAs };
     return { principal, keysVersion, nextUseAt: Infinity };
+  }
+
+  async function createUser(name: string): Promise<User | undefined> {
+    const made = await store.createUser({ name, at: runtime.clock.now() });
+    // Another request may have created the user meanwhile.
+    return made ?? store.user(name);
   }
 
   function remember(token: string, found: Known): void {

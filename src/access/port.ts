@@ -8,8 +8,6 @@ export type AccessContext = { store: AccessStore; runtime: Runtime };
 export interface AccessStore {
   /** The name satisfies `isUserName`. Undefined when it is taken. */
   createUser(user: { name: string; at: number }): Promise<User | undefined>;
-  /** The user of this name, created if missing. */
-  ensureUser(user: { name: string; at: number }): Promise<User>;
   /** By name. */
   users(): Promise<User[]>;
   user(name: string): Promise<User | undefined>;

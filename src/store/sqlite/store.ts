@@ -167,13 +167,11 @@ function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
 }
 
 function accessStore({ db, snapshot, epoch, visible, submit, command }: Parts): AccessStore {
-  const users = userReads(db, snapshot);
   return {
-    ...users,
+    ...userReads(db, snapshot),
     ...shareReads(db, snapshot),
     ...tokenReads(db, snapshot),
     createUser: (user) => command('createUser', user),
-    ensureUser: async (user) => (await users.user(user.name)) ?? command('ensureUser', user),
     setUserDisabled: (name, isDisabled, at) => command('setUserDisabled', name, isDisabled, at),
     deleteUser: (name, at) => command('deleteUser', name, at),
     addShare: (share, most) => command('addShare', share, most),

@@ -14,8 +14,9 @@ export function usersConformance(ready: () => Given): void {
     test('an existing user is found instead of created', async () => {
       const { store, user } = ready();
       const { id, name } = await user();
-      assert.equal((await store.access.ensureUser({ name, at: AT + 1 }))?.id, id);
-      const fresh = await store.access.ensureUser({ name: `${name}'s friend`, at: AT });
+      assert.equal(await store.access.createUser({ name, at: AT + 1 }), undefined);
+      assert.equal((await store.access.user(name))?.id, id);
+      const fresh = await store.access.createUser({ name: `${name}'s friend`, at: AT });
       assert.notEqual(fresh?.id, id);
       assert.equal(fresh?.createdAt, AT);
     });

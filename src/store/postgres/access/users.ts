@@ -53,17 +53,15 @@ const BELONGINGS = statement`SELECT (SELECT count(*) FROM plants WHERE owner = u
 
 type UserStore = Pick<
   AccessStore,
-  'users' | 'user' | 'belongings' | 'createUser' | 'ensureUser' | 'setUserDisabled' | 'deleteUser'
+  'users' | 'user' | 'belongings' | 'createUser' | 'setUserDisabled' | 'deleteUser'
 >;
 
 export function userStore({ read }: Pick<Database, 'read'>, run: Run): UserStore {
-  const user = async (name: string) => firstUser(await read(FIND, [name]));
   return {
     users: async () => (await read(ALL)).map(toUser),
-    user,
+    user: async (name) => firstUser(await read(FIND, [name])),
     belongings: async (name) => ifFound((await read(BELONGINGS, [name]))[0], toBelongings),
     createUser: ({ name, at }) => run(async (query) => firstUser(await query(INSERT, [name, at]))),
-    ensureUser: async (wanted) => (await user(wanted.name)) ?? run((query) => ensure(query, wanted)),
     setUserDisabled: (name, isDisabled, at) =>
       run(async (query, announced) => {
         const user = firstUser(await query(LOCK, [name]));

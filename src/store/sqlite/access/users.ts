@@ -37,17 +37,9 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   const dropTokens = db.prepare('DELETE FROM tokens WHERE user = ?');
   const webhooks = webhooksOfUsers(db, parts);
 
-  function createUser({ name, at }: { name: string; at: number }): User | undefined {
-    return ifFound(insert.get(name, at), toUser);
-  }
-
   return {
-    createUser,
-    ensureUser(user: { name: string; at: number }): User {
-      const known = findUser(user.name) ?? createUser(user);
-      if (!known) throw new Error('the user does not exist and could not be created');
-      return known;
-    },
+    createUser: ({ name, at }: { name: string; at: number }): User | undefined =>
+      ifFound(insert.get(name, at), toUser),
     setUserDisabled(name: string, isDisabled: boolean, at: number): boolean {
       const user = findUser(name);
       if (!user) return false;
