@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type Scope, scopes } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
-import type { Parts, Service } from '../../testkit/service/service.ts';
+import type { Service } from '../../testkit/service/service.ts';
+import type { Parts } from '../../testkit/stores/beside.ts';
 import { type Outcome, type Row, refusals } from './matrix.ts';
 import { untilChoresAreDone } from './rows.ts';
 

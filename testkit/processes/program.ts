@@ -1,13 +1,11 @@
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { storePath } from '../../src/config/config.ts';
-import { silentLog, systemRuntime } from '../../src/runtime.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { openBeside } from '../stores/beside.ts';
 import { PROGRAM } from './executable.ts';
 import { runInThread } from './verb-threads.ts';
 
@@ -61,29 +59,6 @@ export async function outcomeOf(
   return { code, signal, stdout, stderr };
 }
 
-/** A running `serve` on its own port. */
-export type Serving = {
-  child: ChildProcess;
-  /** Standard error until it was ready. */
-  greeting: string;
-  url: string;
-  /** How it ended, with all of standard error. */
-  ended: Promise<Outcome>;
-  stop(): Promise<Outcome>;
-};
-
-/** Starts `serve` and waits for the greeting. Rejects with the output when it ends before that. */
-export async function serve(dataDir: string, env: Record<string, string> = {}): Promise<Serving> {
-  const child = launch(['serve', '--port', '0'], { DATA_DIR: dataDir, ...env });
-  const ended = outcomeOf(child);
-  const greeting = await untilGreeted(child, ended);
-  const stop = () => {
-    child.kill('SIGTERM');
-    return ended;
-  };
-  return { child, greeting, url: greetedUrl(greeting), ended, stop };
-}
-
 /** The greeting of a `serve`. Rejects with the output when it ends before that. */
 export function untilGreeted(child: Launched, ended: Promise<Outcome>): Promise<string> {
   // The last line of the greeting, which repeats the URL.
@@ -120,16 +95,7 @@ export async function withFolder<T>(work: (folder: string) => Promise<T>): Promi
 /** Gives the work a temporary data folder with an empty store. */
 export async function withStoreFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   return withFolder(async (folder) => {
-    const store = await openSqliteStore({
-      path: storePath(folder),
-      writer: 'inline',
-      clock: systemRuntime(silentLog).clock,
-      deliveryDelayMs: 0,
-      onFatal(error) {
-        throw error;
-      },
-    });
-    await store.close();
+    await (await openBeside(folder)).store.close();
     return work(folder);
   });
 }

@@ -8,6 +8,8 @@ export type Server = {
   url: string;
   port: number;
   pid: number;
+  /** Standard error until it was ready. */
+  greeting: string;
   /** As admin, with the token that the server was started with. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
   signal(signal: NodeJS.Signals): void;
@@ -46,26 +48,33 @@ export async function startServer(dataDir: string, options: ServeOptions = {}): 
   throw new Error(`The program ended: ${started.stderr}`);
 }
 
-/** The same, but resolves with its end when it ends first. It is killed when it has done neither after a minute. */
+/** The same without a bootstrap token, so that the first start creates a token and shows it. */
+export function serve(dataDir: string, env: Record<string, string> = {}): Promise<Server> {
+  return startServer(dataDir, { env: { BOOTSTRAP_TOKEN: '', ...env } });
+}
+
+/** Starts `serve`, but resolves with its end when it ends first. It is killed when it has done neither after a minute. */
 export async function tryToServe(dataDir: string, options: ServeOptions = {}): Promise<Server | Outcome> {
   const child = launchServe(dataDir, options);
   const ended = outcomeOf(child);
   const late = setTimeout(() => child.kill('SIGKILL'), START_MS);
   const greeting = await untilGreeted(child, ended).catch(() => undefined);
   clearTimeout(late);
-  return greeting === undefined ? ended : serverOf(child, { ended, url: greetedUrl(greeting), ...options });
+  return greeting === undefined ? ended : serverOf(child, { ended, greeting, ...options });
 }
 
 function serverOf(
   child: Launched,
-  { ended, url, env }: ServeOptions & Pick<Server, 'ended' | 'url'>,
+  { ended, greeting, env }: ServeOptions & Pick<Server, 'ended' | 'greeting'>,
 ): Server {
+  const url = greetedUrl(greeting);
   const token = env?.BOOTSTRAP_TOKEN ?? TOKEN;
   return {
     url,
     port: Number(new URL(url).port),
     // A process that has said something has an id.
     pid: child.pid ?? 0,
+    greeting,
     request: (method, path, request = {}) =>
       send(url + path, method, { token, ...request }).catch(async (error) => {
         // A connection that breaks is often the end of the process.

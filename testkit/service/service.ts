@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { scopes as allScopes, type Scope } from '../../src/access/scopes.ts';
 import { createToken } from '../../src/access/tokens.ts';
 import { startApp } from '../../src/app.ts';
-import { type Environment, readConfig, storePath } from '../../src/config/config.ts';
+import { type Environment, readConfig } from '../../src/config/config.ts';
 import type { DatabaseUrl } from '../../src/config/database-url.ts';
-import { type Runtime, silentLog, systemRuntime } from '../../src/runtime.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Store } from '../../src/store/store.ts';
+import { silentLog, systemRuntime } from '../../src/runtime.ts';
+import { openBeside, type Parts } from '../stores/beside.ts';
 import type { Answer } from './answer.ts';
 
 /**
@@ -35,8 +34,6 @@ export type Service = {
   stop(): Promise<void>;
 };
 
-export type Parts = { store: Store; runtime: Runtime };
-
 export type RequestOptions = {
   /** Admin's by default; null sends none. */
   token?: string | null;
@@ -60,7 +57,7 @@ export async function startService(env: Environment = {}): Promise<Service> {
     ...env,
   });
   const workBeside: Service['beside'] = (use) =>
-    using(config.databaseUrl ? openDatabase(config.databaseUrl) : openFile(config.dataDir), use);
+    using(config.databaseUrl ? openDatabase(config.databaseUrl) : openBeside(config.dataDir), use);
   const runtime = systemRuntime(silentLog);
   const failures: unknown[] = [];
   const app = await startApp(config, runtime, { onFatal: (error) => failures.push(error) });
@@ -113,7 +110,7 @@ function payload(body: unknown): string | Uint8Array<ArrayBuffer> {
 
 /** Opens the store in a folder like the command line, even if a service runs on it. */
 export function beside<T>(dataDir: string, use: (parts: Parts) => Promise<T>): Promise<T> {
-  return using(openFile(dataDir), use);
+  return using(openBeside(dataDir), use);
 }
 
 async function using<T>(opening: Promise<Parts>, use: (parts: Parts) => Promise<T>): Promise<T> {
@@ -123,20 +120,6 @@ async function using<T>(opening: Promise<Parts>, use: (parts: Parts) => Promise<
   } finally {
     await parts.store.close();
   }
-}
-
-async function openFile(dataDir: string): Promise<Parts> {
-  const runtime = systemRuntime(silentLog);
-  const store = await openSqliteStore({
-    path: storePath(dataDir),
-    writer: 'inline',
-    clock: runtime.clock,
-    deliveryDelayMs: 0,
-    onFatal(error) {
-      throw error;
-    },
-  });
-  return { store, runtime };
 }
 
 /** Loaded on demand, as in the service. */

@@ -8,12 +8,12 @@ import {
   launch,
   outcomeOf,
   run,
-  serve,
   untilSaid,
   withFolder,
   withStoreFolder,
 } from '../../../testkit/processes/program.ts';
 import { failureOf } from '../../../testkit/processes/remote.ts';
+import { serve } from '../../../testkit/processes/server.ts';
 import { AT, given, outcomeOf as outcomeOfDelivery } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { administer, makeDatabase, openStoreIn } from '../../../testkit/stores/postgres.ts';

@@ -13,14 +13,8 @@ import { checkReceivers } from '../../../src/cli/doctor/webhooks.ts';
 import { storePath } from '../../../src/config/config.ts';
 import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
-import {
-  launch,
-  outcomeOf,
-  run,
-  serve,
-  withFolder,
-  withStoreFolder,
-} from '../../../testkit/processes/program.ts';
+import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { serve } from '../../../testkit/processes/server.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { ownerOf } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';

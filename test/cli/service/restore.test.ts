@@ -23,15 +23,9 @@ import {
   restore,
   withBackup,
 } from '../../../testkit/processes/backed-up-store.ts';
-import {
-  launch,
-  outcomeOf,
-  run,
-  serve,
-  withFolder,
-  withStoreFolder,
-} from '../../../testkit/processes/program.ts';
+import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
+import { serve } from '../../../testkit/processes/server.ts';
 import { seededRandom, testSeed } from '../../../testkit/random/seeded.ts';
 
 /** When it kills. */
@@ -112,8 +106,7 @@ test('the log of the previous store is not applied to the restored one', async (
     };
     const body = JSON.stringify({ name: 'Alder' });
     assert.equal((await fetch(`${service.url}/plants`, { method: 'POST', headers, body })).status, 201);
-    service.child.kill('SIGKILL');
-    await service.ended;
+    await service.kill();
     assert.ok((await stat(`${storePath(folder)}-wal`)).size > 0);
 
     const { before } = JSON.parse(dataOf(await restore(folder, file, '--json')));

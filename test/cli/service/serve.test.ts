@@ -9,13 +9,14 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setInterval as every } from 'node:timers/promises';
 import { storePath } from '../../../src/config/config.ts';
-import { run, type Serving, serve, withFolder } from '../../../testkit/processes/program.ts';
+import { run, withFolder } from '../../../testkit/processes/program.ts';
+import { type Server, serve } from '../../../testkit/processes/server.ts';
 
 const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';
 const TOKEN = /pst_[0-9A-Za-z]{38}/;
 
 /** The status that the service returns for this token. */
-async function statusFor({ url }: Serving, token: string): Promise<number> {
+async function statusFor({ url }: Server, token: string): Promise<number> {
   const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } });
   await response.text();
   return response.status;
@@ -25,7 +26,7 @@ async function statusFor({ url }: Serving, token: string): Promise<number> {
 async function whileServing(
   folder: string,
   env: Record<string, string>,
-  work: (serving: Serving) => Promise<void>,
+  work: (serving: Server) => Promise<void>,
 ): Promise<void> {
   const serving = await serve(folder, env);
   try {
@@ -212,8 +213,8 @@ for (const [signal, where] of [
   test(`${signal} stops the service with 0 and two lines in ${where}, even if it arrives several times at once`, async () => {
     await withFolder(async (folder) => {
       const serving = await serve(folder);
-      serving.child.kill(signal);
-      serving.child.kill(signal);
+      serving.signal(signal);
+      serving.signal(signal);
       const { code, stdout, stderr } = await serving.ended;
       assert.equal(code, 0);
       const logged = stdout.match(/(?<="level":30,.*"msg":")stopp(?:ing|ed)/g) ?? [];
@@ -234,10 +235,14 @@ for (const [signal, exitCode] of [
     await withFolder(async (folder) => {
       const serving = await serve(folder);
       const request = await openRequest(serving);
-      serving.child.kill(signal);
+      serving.signal(signal);
+      let hasEnded = false;
+      void serving.ended.then(() => {
+        hasEnded = true;
+      });
       for await (const _ of every(50)) {
-        if (serving.child.exitCode !== null) break;
-        serving.child.kill(signal);
+        if (hasEnded) break;
+        serving.signal(signal);
       }
       const { code } = await serving.ended;
       request.destroy();
@@ -247,7 +252,7 @@ for (const [signal, exitCode] of [
 }
 
 /** A request whose body never ends: a draining service waits for it. */
-async function openRequest({ url, greeting }: Serving) {
+async function openRequest({ url, greeting }: Server) {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});

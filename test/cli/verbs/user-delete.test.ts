@@ -2,15 +2,9 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { storePath } from '../../../src/config/config.ts';
-import {
-  launch,
-  outcomeOf,
-  run,
-  serve,
-  untilSaid,
-  withStoreFolder,
-} from '../../../testkit/processes/program.ts';
+import { launch, outcomeOf, run, untilSaid, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
+import { serve } from '../../../testkit/processes/server.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
