@@ -17,7 +17,7 @@ import { buildServer } from './http/server.ts';
 import { database, http as limits, processes } from './limits.ts';
 import type { Sources } from './observability/gauges.ts';
 import type { Metrics } from './observability/metrics.ts';
-import { type Clock, createIds, type Runtime } from './runtime.ts';
+import { type Runtime, timedBy } from './runtime.ts';
 import { startSending } from './sender/supervisor.ts';
 import { requireWritable } from './store/sqlite/engine/connection.ts';
 import { fileSize } from './store/sqlite/files/durable-files.ts';
@@ -66,11 +66,6 @@ export async function startApp(config: Config, runtime: Runtime, options: AppOpt
     for (const stop of started.reverse()) await stop();
     throw error;
   }
-}
-
-/** Times, and the ids that contain them, come from the store's clock, because replicas compare them. */
-function timedBy(clock: Clock | undefined, runtime: Runtime): Runtime {
-  return clock ? { ...runtime, clock, ids: createIds(clock, runtime.random) } : runtime;
 }
 
 type OpenedStore = Store & {

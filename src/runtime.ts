@@ -68,6 +68,11 @@ export function systemRuntime(log: Log): Runtime {
   return { clock, random: randomBytes, ids: createIds(clock, randomBytes), log };
 }
 
+/** Times, and the ids that contain them, come from the store's clock if it has one: all that use the store compare them. */
+export function timedBy(clock: Clock | undefined, runtime: Runtime): Runtime {
+  return clock ? { ...runtime, clock, ids: createIds(clock, runtime.random) } : runtime;
+}
+
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const HALF = 2 ** 40;
 /** How many random bytes to request at a time: the call costs more than the bytes. */

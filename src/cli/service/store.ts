@@ -2,7 +2,7 @@ import type { AccessStore } from '../../access/port.ts';
 import { readStoreConfig, type StoreConfig } from '../../config/config.ts';
 import type { DatabaseUrl } from '../../config/database-url.ts';
 import { database as limits } from '../../limits.ts';
-import { type Runtime, silentLog, systemRuntime } from '../../runtime.ts';
+import { type Runtime, silentLog, systemRuntime, timedBy } from '../../runtime.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { Failure } from '../failure.ts';
@@ -23,7 +23,8 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
       ? await openStoreIn(databaseUrl, config, runtime)
       : await (await import('./embedded-store.ts')).openEmbeddedStore(config.dataDir, runtime.clock);
     try {
-      return await work({ store: store.access, chores: store.chores, runtime });
+      const { access, chores, clock } = store;
+      return await work({ store: access, chores, runtime: timedBy(clock, runtime) });
     } finally {
       await store.close();
     }
