@@ -60,9 +60,9 @@ function readValue(reader: Reader, code: number): JsonValue {
     case 0x22: // "
       return readString(reader);
     case 0x7b: // {
-      return readObject(reader);
+      return readItems(reader, {}, readMember, '}');
     case 0x5b: // [
-      return readArray(reader);
+      return readItems(reader, [], readElement, ']');
     case 0x74: // t
       return readWord(reader, 'true', true);
     case 0x66: // f
@@ -81,28 +81,14 @@ function readWord<T>(reader: Reader, word: string, value: T): T {
   return value;
 }
 
-function readObject(reader: Reader): JsonObject {
-  const object: JsonObject = {};
-  open(reader);
-  let code = skipSpace(reader);
-  if (code !== 0x7d) {
-    for (;;) {
-      if (code !== 0x22) fail(reader, 'expected a member name in double quotes');
-      const start = reader.at;
-      const name = readString(reader);
-      if (Object.hasOwn(object, name)) fail(reader, 'duplicate member name', start);
-      if (skipSpace(reader) !== 0x3a) fail(reader, 'expected a colon');
-      reader.at++;
-      setMember(object, name, readValue(reader, skipSpace(reader)));
-      code = skipSpace(reader);
-      if (code !== 0x2c) break;
-      reader.at++;
-      code = skipSpace(reader);
-    }
-    if (code !== 0x7d) fail(reader, 'expected a comma or a closing brace');
-  }
-  close(reader);
-  return object;
+function readMember(reader: Reader, object: JsonObject, code: number): void {
+  if (code !== 0x22) fail(reader, 'expected a member name in double quotes');
+  const start = reader.at;
+  const name = readString(reader);
+  if (Object.hasOwn(object, name)) fail(reader, 'duplicate member name', start);
+  if (skipSpace(reader) !== 0x3a) fail(reader, 'expected a colon');
+  reader.at++;
+  setMember(object, name, readValue(reader, skipSpace(reader)));
 }
 
 /** Assigning `__proto__` would change the prototype instead of adding a member. */
@@ -114,32 +100,37 @@ function setMember(object: JsonObject, name: string, value: JsonValue): void {
   }
 }
 
-function readArray(reader: Reader): JsonValue[] {
-  const array: JsonValue[] = [];
-  open(reader);
+function readElement(reader: Reader, array: JsonValue[], code: number): void {
+  array.push(readValue(reader, code));
+}
+
+/**
+ * Reads the rest of an object or array into `whole`. The reader is at its opening brace or bracket.
+ * @param readItem gets the code of the item's first character
+ */
+function readItems<Whole>(
+  reader: Reader,
+  whole: Whole,
+  readItem: (reader: Reader, whole: Whole, code: number) => void,
+  closing: '}' | ']',
+): Whole {
+  const end = closing.charCodeAt(0);
+  if (++reader.depth > http.jsonDepth) fail(reader, `values are nested more than ${http.jsonDepth} deep`);
+  reader.at++;
   let code = skipSpace(reader);
-  if (code !== 0x5d) {
+  if (code !== end) {
     for (;;) {
-      array.push(readValue(reader, code));
+      readItem(reader, whole, code);
       code = skipSpace(reader);
       if (code !== 0x2c) break;
       reader.at++;
       code = skipSpace(reader);
     }
-    if (code !== 0x5d) fail(reader, 'expected a comma or a closing bracket');
+    if (code !== end) fail(reader, `expected a comma or a closing ${closing === '}' ? 'brace' : 'bracket'}`);
   }
-  close(reader);
-  return array;
-}
-
-function open(reader: Reader): void {
-  if (++reader.depth > http.jsonDepth) fail(reader, `values are nested more than ${http.jsonDepth} deep`);
-  reader.at++;
-}
-
-function close(reader: Reader): void {
   reader.depth--;
   reader.at++;
+  return whole;
 }
 
 /** The reader is at the opening quote. A string without escapes is sliced in one piece. */
@@ -151,56 +142,31 @@ function readString(reader: Reader): string {
   // The comparison is also false for NaN, at the end of the text.
   while (code >= 0x20 && code !== 0x22 && code !== 0x5c) code = text.charCodeAt(++at);
   reader.at = at;
-  if (code === 0x22) {
-    reader.at++;
-    return text.slice(start, at);
-  }
-  return readEscapedString(reader, text.slice(start, at));
+  if (code !== 0x22) return readEscapedString(reader, start);
+  reader.at++;
+  return text.slice(start, at);
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-};
-const FOUR_HEX_DIGITS = /^[0-9a-fA-F]{4}$/;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-function readEscapedString(reader: Reader, head: string): string {
+/** Only the escapes and the end are checked here; `JSON.parse` then reads the string. */
+function readEscapedString(reader: Reader, start: number): string {
   const { text } = reader;
-  let value = head;
-  for (;;) {
-    const code = text.charCodeAt(reader.at);
+  for (let code = text.charCodeAt(reader.at); code !== 0x22; code = text.charCodeAt(reader.at)) {
     if (code === 0x5c) {
-      value += readEscape(reader);
-    } else if (code === 0x22) {
-      reader.at++;
-      return value;
+      ESCAPE.lastIndex = reader.at;
+      if (!ESCAPE.test(text)) {
+        const isHex = text.charAt(reader.at + 1) === 'u';
+        fail(reader, isHex ? 'expected four hexadecimal digits after \\u' : 'unknown escape');
+      }
+      reader.at = ESCAPE.lastIndex;
     } else if (code >= 0x20) {
-      value += text.charAt(reader.at++);
+      reader.at++;
     } else {
-      const what = Number.isNaN(code) ? 'unclosed string' : 'unescaped control character';
-      fail(reader, what);
+      fail(reader, Number.isNaN(code) ? 'unclosed string' : 'unescaped control character');
     }
   }
-}
-
-function readEscape(reader: Reader): string {
-  const letter = reader.text.charAt(reader.at + 1);
-  if (letter === 'u') {
-    const digits = reader.text.slice(reader.at + 2, reader.at + 6);
-    if (!FOUR_HEX_DIGITS.test(digits)) fail(reader, 'expected four hexadecimal digits after \\u');
-    reader.at += 6;
-    return String.fromCharCode(Number.parseInt(digits, 16));
-  }
-  const char = ESCAPES[letter];
-  if (char === undefined) return fail(reader, 'unknown escape');
-  reader.at += 2;
-  return char;
+  return JSON.parse(text.slice(start - 1, ++reader.at));
 }
 
 /** This many digits are exact as a JS number, which is faster to read than a bigint. */
