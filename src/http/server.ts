@@ -12,7 +12,7 @@ import { shareConnections } from './admission/connection-share.ts';
 import { allowOrigins } from './admission/cross-origin.ts';
 import { asksHealth, refuseAtTheDoor } from './admission/door.ts';
 import { sendToReaders } from './admission/list-readers.ts';
-import { isPipelined, waitInPipeline } from './admission/pipelining.ts';
+import { isPipelined } from './admission/pipelining.ts';
 import { limitRate, type Rate } from './admission/rate-limit.ts';
 import { closeStalledReaders } from './admission/stalled-readers.ts';
 import { gatherTurns, type Turns } from './admission/turn.ts';
@@ -126,7 +126,7 @@ function takeTurns(app: FastifyInstance, { drain, writesAreFull, refresh, measur
   app.addHook('onRequest', ({ raw }, { raw: response }, done) => {
     const { socket } = raw;
     const waiting = { resume: done, socket, at: 0 };
-    if (isPipelined(response)) waitInPipeline(response, () => turns.hold(waiting));
+    if (isPipelined(response)) response.once('socket', () => turns.hold(waiting));
     else if (asksHealth(raw)) turns.holdFirst(done);
     else turns.hold(waiting);
   });

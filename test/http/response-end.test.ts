@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import Fastify from 'fastify';
+import { noteRequest } from '../../src/http/admission/closing.ts';
 import { traceRequests } from '../../src/http/observe/request-spans.ts';
 import { watchRequests } from '../../src/http/observe/request-watch.ts';
 import type { Measures } from '../../src/observability/port.ts';
@@ -31,6 +32,7 @@ async function watched(t: TestContext) {
     end: (result) => void spans.push(result),
   };
   const app = Fastify();
+  app.server.prependListener('request', noteRequest);
   app.decorateRequest('principal');
   app.decorateRequest('span', undefined);
   // The code under test calls nothing else of the measures.

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
 import { nodeHttp } from '../node-http.ts';
-import { isPipelined } from './pipelining.ts';
+import { newestQueued, queueResponse } from './pipelining.ts';
 
 /** Node's fields on a connection: the response being sent, until the system has taken all of it, and the parser. */
 export type Connection = Socket & {
@@ -15,9 +15,6 @@ type LastWords = () => string;
 
 /** Connections that close after their pending responses. */
 const closing = new WeakMap<Socket, { lastWords: LastWords | undefined }>();
-
-/** The newest response of a connection, unless it is the one being sent. */
-const queued = new WeakMap<Socket, ServerResponse>();
 
 /** Methods whose body has no meaning here. */
 const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
@@ -41,9 +38,8 @@ export class HttpRequest extends nodeHttp.IncomingMessage {
  * read.
  */
 export function noteRequest(request: IncomingMessage, response: ServerResponse): void {
-  const { socket } = request;
-  if (isPipelined(response)) queued.set(socket, response);
-  if (isLast(request)) closeAfterAnswers(socket);
+  queueResponse(response);
+  if (isLast(request)) closeAfterAnswers(request.socket);
 }
 
 function isLast({ method = '', headers }: IncomingMessage): boolean {
@@ -80,8 +76,7 @@ export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): vo
 
 /** The last response that the client of a connection waits for. */
 function newestAnswer(socket: Connection): ServerResponse | undefined {
-  const waiting = queued.get(socket);
-  return waiting && !waiting.closed ? waiting : (socket._httpMessage ?? undefined);
+  return newestQueued(socket) ?? socket._httpMessage ?? undefined;
 }
 
 /** The request whose body is incomplete. */

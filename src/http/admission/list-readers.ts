@@ -4,7 +4,6 @@ import { list as limits } from '../../limits.ts';
 import type { Measures } from '../../observability/port.ts';
 import type { NextPart } from '../../plants/list.ts';
 import { linesOf, slowLines } from '../observe/request-log.ts';
-import { onResponseEnd } from '../request/response-end.ts';
 import type { Turns } from './turn.ts';
 
 export type SendParts = ReturnType<typeof sendToReaders>;
@@ -55,8 +54,7 @@ export function sendToReaders(inTurn: Turns['later'], measures: Measures | undef
     const { raw: response } = reply.hijack();
     const { socket } = request.raw;
     const reader: Reader = { request, response, buffer: undefined, since: 0 };
-    // Node never reports the end of a response whose turn did not come.
-    onResponseEnd(response, () => remove(reader));
+    response.once('close', () => remove(reader));
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) response.setHeader(name, value);
     }

@@ -2,27 +2,43 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
 
-/** How many requests of a connection wait for the response before theirs. */
-const waiting = new WeakMap<Socket, number>();
+/** The responses of a connection that wait for the one before theirs, oldest first. */
+const queues = new WeakMap<Socket, ServerResponse[]>();
 
 /**
- * Runs the requests of one connection one after the other when a client pipelines them: calls back when the response
- * before this one has been sent.
+ * Must be called for each request, in order. When a client pipelines, `takeTurns` begins a request when the response
+ * before its own has been sent, and few requests wait:
  * - No request overtakes another: a DELETE after a POST finds what the POST created (RFC 9112 §9.3.2).
  * - No request begins after a response that closes the connection (RFC 9112 §9.6).
  * - No response waits in memory: a client that requests many lists and reads none costs no more than one list.
  */
-export function waitInPipeline(response: ServerResponse, resume: () => void): void {
+export function queueResponse(response: ServerResponse): void {
+  if (!isPipelined(response)) return;
   const { socket } = response.req;
-  const ahead = waiting.get(socket) ?? 0;
-  waiting.set(socket, ahead + 1);
-  if (ahead >= limits.pipelinedRequests) socket.pause();
+  const queue = queues.get(socket) ?? createQueue(socket);
+  if (queue.push(response) > limits.pipelinedRequests) socket.pause();
   response.once('socket', () => {
-    const left = (waiting.get(socket) ?? 1) - 1;
-    waiting.set(socket, left);
-    if (left <= limits.pipelinedRequests && socket.isPaused()) socket.resume();
-    resume();
+    queue.shift();
+    if (queue.length <= limits.pipelinedRequests && socket.isPaused()) socket.resume();
   });
+}
+
+/**
+ * Node closes only the response whose turn it is when a connection closes. One listener closes all others, since a client
+ * may send any number of requests.
+ */
+function createQueue(socket: Socket): ServerResponse[] {
+  const queue: ServerResponse[] = [];
+  queues.set(socket, queue);
+  socket.once('close', () => {
+    for (const response of queue.splice(0)) response.emit('close');
+  });
+  return queue;
+}
+
+/** The newest waiting response of a connection. */
+export function newestQueued(socket: Socket): ServerResponse | undefined {
+  return queues.get(socket)?.at(-1);
 }
 
 /** Node assigns the connection to the response whose turn it is; that is nearly always the current one. */

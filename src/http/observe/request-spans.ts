@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { type Span, type SpanResult, type Tracer, traceOf } from '../../tracing/port.ts';
 import { asksHealth } from '../admission/door.ts';
-import { onResponseEnd, statusOf } from '../request/response-end.ts';
-import { routeOf } from './request-watch.ts';
+import { routeOf, statusOf } from './request-watch.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,7 +19,7 @@ export function traceRequests(app: FastifyInstance, tracer: Tracer): void {
     if (!asksHealth(request.raw)) {
       const span = begin(tracer, request);
       request.span = span;
-      onResponseEnd(reply.raw, () => span.end(resultOf(reply)));
+      reply.raw.once('close', () => span.end(resultOf(reply)));
     }
     done();
   });

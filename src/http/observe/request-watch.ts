@@ -1,6 +1,6 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { EndedRequest, Measures } from '../../observability/port.ts';
-import { onResponseEnd, statusOf } from '../request/response-end.ts';
 import { createRequestLog } from './request-log.ts';
 
 /**
@@ -17,7 +17,7 @@ export function watchRequests(
   app.addHook('onRequest', (request, { raw: response }, done: HookHandlerDoneFunction) => {
     const begin = now();
     measures?.requestBegan();
-    onResponseEnd(response, () => {
+    response.once('close', () => {
       const durationMs = now() - begin;
       // True of nearly all requests when nothing is measured: stop here.
       if (!measures && !lines?.tells(durationMs)) return;
@@ -32,6 +32,11 @@ export function watchRequests(
     });
     done();
   });
+}
+
+/** The status of the response; undefined when the client left before all of it was sent. */
+export function statusOf(response: ServerResponse): number | undefined {
+  return response.writableFinished ? response.statusCode : undefined;
 }
 
 /** Few values, whatever is requested: the files of a site count as one route. */
