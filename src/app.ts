@@ -162,7 +162,6 @@ async function serve(parts: Parts): Promise<App> {
     access,
     plants: store.plants,
     keys: store.keys,
-    visibleOwners: store.access.visibleOwners,
     webhooks: { webhooks, deliveries, events, runtime, target, deliveryDelayMs: deliveryDelay(config) },
     runtime,
     cursors: createCursors(store.cursorKeys),

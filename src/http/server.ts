@@ -37,7 +37,7 @@ import { webhooksRoutes } from './routes/webhooks-routes.ts';
 
 export type ServerOptions = Pick<
   RouteContext,
-  'access' | 'authenticate' | 'plants' | 'webhooks' | 'visibleOwners' | 'runtime' | 'cursors' | 'drain'
+  'access' | 'authenticate' | 'plants' | 'webhooks' | 'runtime' | 'cursors' | 'drain'
 > & {
   keys: KeyStore;
   /** False for a replica that only sends webhooks: it answers only health checks. */

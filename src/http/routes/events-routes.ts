@@ -1,12 +1,14 @@
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
+import { retryLater } from '../../errors.ts';
 import { activity, feeds as limits } from '../../limits.ts';
 import { ActiveHourView, activeHourJson, activityOf } from '../../webhooks/activity.ts';
 import { EventView, eventJson } from '../../webhooks/event.ts';
-import { listEvents } from '../../webhooks/event-feed.ts';
+import { createEventHub, type FollowParts, followEvents, listEvents } from '../../webhooks/event-feed.ts';
+import type { FeedEvent } from '../../webhooks/port.ts';
 import { linesOf } from '../observe/request-log.ts';
 import { isStillAdmitted } from '../request/authorization.ts';
-import { createEventStreams } from '../request/event-stream.ts';
 import { type Operations, pageLimit, type ValuesOf } from './operation.ts';
 import type { RouteContext } from './route.ts';
 
@@ -121,30 +123,101 @@ export function eventsRoutes(context: RouteContext): void {
   );
 }
 
+type LiveStream = { user: number; end(): void };
+
+/**
+ * Sends events as text/event-stream (https://html.spec.whatwg.org/multipage/server-sent-events.html), up to a limit of
+ * streams. They end when the service drains.
+ */
 function streamRoute(context: RouteContext): void {
-  const { webhooks, visibleOwners, cursors, drain, route, authenticate } = context;
-  const openStream = createEventStreams({ events: webhooks.events, visibleOwners, drain });
+  const { webhooks, drain, route } = context;
+  const hub = createEventHub(webhooks.events);
+  const streams = new Set<LiveStream>();
+  drain.addEventListener('abort', () => {
+    for (const stream of streams) stream.end();
+  });
+
+  function openStream(request: FastifyRequest, response: ServerResponse, after: string): Readable {
+    const user = request.principal.user.id;
+    refuseTooMany(streams, user);
+    const ending = new AbortController();
+    const text = textOfStream(context, { hub, request, after, signal: ending.signal });
+    // Nothing is read ahead: a slow reader costs only the part being sent.
+    const stream = Readable.from(text, { objectMode: false, highWaterMark: 0 });
+    const live: LiveStream = {
+      user,
+      end() {
+        ending.abort();
+        // A client that does not read would not see the end either, and would delay the stop.
+        if (response.writableNeedDrain) response.destroy();
+      },
+    };
+    const forget = () => {
+      streams.delete(live);
+      ending.abort();
+      request.socket.off('end', live.end);
+    };
+    streams.add(live);
+    response.once('close', forget);
+    stream.once('close', forget);
+    // A half-closed client may still wait for its response, but one that left looks the same, and this response never
+    // ends.
+    request.socket.once('end', live.end);
+    if (drain.aborted || request.socket.readableEnded) live.end();
+    return stream;
+  }
 
   route(eventsOperations.streamEvents, async (request, reply) => {
-    const viewer = request.principal.user.id;
-    const origin = eventsOrigin(viewer);
     const after = await startOf(request, context);
     const stream =
       request.method === 'HEAD'
         ? Readable.from([], { objectMode: false })
-        : openStream({
-            viewer,
-            after,
-            response: reply.raw,
-            cursorOf: (position) => cursors.seal(position, origin),
-            isAdmitted: () => isStillAdmitted(authenticate, 'webhooks:read', request),
-            onFailure: (error) =>
-              request.log.error({ err: error, ...linesOf(request) }, 'a stream of events failed'),
-          });
+        : openStream(request, reply.raw, after);
     // A proxy that buffers responses would delay the events.
     reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');
     return reply.header('content-type', 'text/event-stream').send(stream);
   });
+}
+
+/** @throws AppError 42900 when the user has reached their limit, 50300 when all users together have. */
+function refuseTooMany(streams: ReadonlySet<LiveStream>, user: number): void {
+  const seconds = limits.retryAfterSeconds;
+  if (streams.size >= limits.streams) {
+    throw retryLater(50300, 'The service has reached its limit of event streams; nothing was done.', {
+      seconds,
+    });
+  }
+  const own = [...streams].filter((stream) => stream.user === user);
+  if (own.length >= limits.streamsPerUser) {
+    throw retryLater(42900, `You have ${own.length} event streams, which is the limit; end one first.`, {
+      seconds,
+    });
+  }
+}
+
+type StreamParts = Pick<FollowParts, 'hub' | 'after' | 'signal'> & { request: FastifyRequest };
+
+async function* textOfStream(
+  { webhooks: { events }, access, authenticate, cursors }: RouteContext,
+  { request, after, ...parts }: StreamParts,
+): AsyncIterable<string> {
+  const viewer = request.principal.user.id;
+  const cursorOf = (position: string) => cursors.seal(position, eventsOrigin(viewer));
+  // JSON text contains no line breaks.
+  const messageOf = (event: FeedEvent) =>
+    `id: ${cursorOf(event.position)}\nevent: ${event.type}\ndata: ${eventJson(event)}\n\n`;
+  // With an id, so that a client that is cut off before its first event misses none.
+  yield `id: ${cursorOf(after)}\nretry: ${limits.reconnectMs}\n\n`;
+  const isAdmitted = () => isStillAdmitted(authenticate, 'webhooks:read', request);
+  const { visibleOwners } = access.store;
+  try {
+    for await (const part of followEvents({ ...parts, events, viewer, after, isAdmitted, visibleOwners })) {
+      yield part.map(messageOf).join('') || ': heartbeat\n\n';
+    }
+  } catch (error) {
+    request.log.error({ err: error, ...linesOf(request) }, 'a stream of events failed');
+    throw error;
+  }
 }
 
 /** @throws AppError 40007 when the events after `Last-Event-ID` are no longer kept, or it is not a cursor. */

@@ -20,8 +20,6 @@ export type RouteContext = {
   access: AccessContext;
   plants: PlantStore;
   webhooks: WebhooksContext;
-  /** The users whose plants a viewer may read. */
-  visibleOwners(viewer: number): Promise<readonly number[]>;
   /** Sends a long list. */
   sendParts: SendParts;
   runtime: Runtime;
