@@ -96,7 +96,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     ...options,
     sendParts: sendToReaders(turns.later, options.measures),
     basePath,
-    route: routesOn(app, admissionOf(options)),
+    ...routesOn(app, admissionOf(options)),
   };
   healthRoutes(app, options.checkStore);
   if (!options.answersApi) return app;

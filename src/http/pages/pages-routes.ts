@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { retryLater } from '../../errors.ts';
+import { answerJson } from '../request/body.ts';
 import { openapiDocument } from '../routes/openapi.ts';
-import { answerJson } from '../routes/route.ts';
 
 /**
  * Liveness and readiness.

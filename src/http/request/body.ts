@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { type JsonValue, parseJson } from '../../json/json.ts';
 import { http as limits } from '../../limits.ts';
@@ -104,4 +104,13 @@ export function acceptExpectations(server: Server): void {
 function askForBody(request: IncomingMessage): void {
   waiting.get(request)?.writeContinue();
   waiting.delete(request);
+}
+
+/**
+ * Makes the reply's payload JSON text. Fastify would add a charset, which application/json does not have (RFC 8259
+ * §11).
+ */
+export function answerJson<Reply extends Pick<FastifyReply, 'header' | 'serializer'>>(reply: Reply): Reply {
+  reply.header('content-type', 'application/json').serializer(String);
+  return reply;
 }

@@ -4,9 +4,8 @@ import type { Measures } from '../../observability/port.ts';
 import { closeAfterAnswers } from '../admission/closing.ts';
 import { asksHealth } from '../admission/door.ts';
 import { linesOf } from '../observe/request-log.ts';
-import { answerJson } from '../routes/route.ts';
 import { withChallenge } from './authorization.ts';
-import { notJson } from './body.ts';
+import { answerJson, notJson } from './body.ts';
 
 /** Fastify's own refusals, by their code (https://fastify.dev/docs/latest/Reference/Errors/). */
 const FRAMEWORK: Record<string, () => AppError> = {

@@ -5,7 +5,7 @@ import type { Caller, CallerFor, KeptAnswer, KeyStore, Once, PlannedAnswer } fro
 import { idempotency as limits } from '../../limits.ts';
 import type { Runtime } from '../../runtime.ts';
 import { linesOf } from '../observe/request-log.ts';
-import { answerJson } from '../routes/route.ts';
+import { answerJson } from './body.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -59,27 +59,27 @@ export function callerOf(request: FastifyRequest, answer?: () => PlannedAnswer):
 }
 
 /** What a POST does, and how it answers with the result. */
-export type Post<Result> = {
+export type Post<Request, Result> = {
   location?(result: Result): string;
   /** The body. What is kept for a retry lacks what is shown only once. */
   json(result: Result, isKept: boolean): string;
   /** Whether the answer contains a secret, so that nobody may cache it. */
   isSecret?: boolean;
-  write(callerFor: CallerFor<Result>): Promise<Result>;
+  write(request: Request, callerFor: CallerFor<Result>): Promise<Result>;
 };
 
 /** Carries out a POST and sends its answer. */
-export async function answerOnce<Result>(
-  request: FastifyRequest,
+export async function answerOnce<Request extends FastifyRequest, Result>(
+  request: Request,
   reply: FastifyReply,
-  { write, location, json, isSecret }: Post<Result>,
+  { write, location, json, isSecret }: Post<Request, Result>,
 ): Promise<FastifyReply> {
   const answerOf = (result: Result, isKept: boolean) => ({
     status: reply.statusCode,
     location: location?.(result),
     body: json(result, isKept),
   });
-  const result = await write((planned) => callerOf(request, () => answerOf(planned, true)));
+  const result = await write(request, (planned) => callerOf(request, () => answerOf(planned, true)));
   if (isSecret) reply.header('cache-control', 'no-store');
   return sendAnswer(reply, answerOf(result, false));
 }

@@ -18,12 +18,9 @@ import {
 import { type Delivery, type DeliveryPosition, deliveryStates } from '../../webhooks/port.ts';
 import { DateTime, parseDateTime } from '../../webhooks/time.ts';
 import { noCursor } from '../request/cursor.ts';
-import { answerOnce } from '../request/idempotency.ts';
 import { EmptyInput, type Operations, PAGE_CURSOR, pageLimit, pathText, type ValuesOf } from './operation.ts';
 import type { RouteContext } from './route.ts';
 
-type OfWebhook = { id: string };
-type OfDelivery = { id: string; event: string };
 const OF_WEBHOOK = { id: pathText('the id of the webhook') };
 const OF_DELIVERY = { ...OF_WEBHOOK, event: pathText('the id of the event') };
 
@@ -148,9 +145,9 @@ export const deliveriesOperations = {
 
 /** What was sent to a webhook or to all of them, what is pending, and how to send it again. */
 export function deliveriesRoutes(context: RouteContext): void {
-  const { webhooks, basePath, route } = context;
+  const { webhooks, basePath, route, post } = context;
   listRoutes(context);
-  route<{ Params: OfDelivery }>(deliveriesOperations.getDelivery, async ({ params, principal }) => {
+  route(deliveriesOperations.getDelivery, async ({ params, principal }) => {
     const { delivery, attempts } = await getDelivery(webhooks, principal.user.id, params.id, params.event);
     return deliveryWithHistoryJson(delivery, attempts);
   });
@@ -159,36 +156,25 @@ export function deliveriesRoutes(context: RouteContext): void {
     location: ({ webhook, event }: Delivery) => `${basePath}/webhooks/${webhook}/deliveries/${event.id}`,
     json: deliveryJson,
   };
-  route<{ Params: OfWebhook }>(deliveriesOperations.testWebhook, (request, reply) =>
-    answerOnce(request, reply, {
-      ...acceptedDelivery,
-      write: (callerFor) => testWebhook(webhooks, request.principal.user.id, request.params.id, callerFor),
-    }),
-  );
-  route<{ Params: OfDelivery }>(deliveriesOperations.redeliver, (request, reply) =>
-    answerOnce(request, reply, {
-      ...acceptedDelivery,
-      write: (callerFor) => {
-        const { params, principal } = request;
-        return redeliver(webhooks, principal.user.id, params.id, params.event, callerFor);
-      },
-    }),
-  );
-  route<{ Params: OfWebhook; Body: ReplayInput }>(deliveriesOperations.replay, (request, reply) =>
-    answerOnce(request, reply, {
-      json: (count: number) => JSON.stringify({ count }),
-      write: (callerFor) => {
-        const { params, body, principal } = request;
-        return replay(webhooks, principal.user.id, params.id, body, callerFor);
-      },
-    }),
-  );
+  post(deliveriesOperations.testWebhook, {
+    ...acceptedDelivery,
+    write: ({ params, principal }, callerFor) =>
+      testWebhook(webhooks, principal.user.id, params.id, callerFor),
+  });
+  post(deliveriesOperations.redeliver, {
+    ...acceptedDelivery,
+    write: ({ params, principal }, callerFor) =>
+      redeliver(webhooks, principal.user.id, params.id, params.event, callerFor),
+  });
+  post(deliveriesOperations.replay, {
+    json: (count: number) => JSON.stringify({ count }),
+    write: ({ params, body, principal }, callerFor) =>
+      replay(webhooks, principal.user.id, params.id, body, callerFor),
+  });
 }
 
-type WebhookRoute = { Params: OfWebhook; Querystring: ValuesOf<typeof WebhookQuery> };
-
 function listRoutes({ webhooks, basePath, cursors, route }: RouteContext): void {
-  route<WebhookRoute>(deliveriesOperations.listDeliveries, async ({ params, query, principal }, reply) => {
+  route(deliveriesOperations.listDeliveries, async ({ params, query, principal }, reply) => {
     const { state, cursor, limit = limits.page } = query;
     const { id } = params;
     const owner = principal.user.id;
@@ -203,28 +189,25 @@ function listRoutes({ webhooks, basePath, cursors, route }: RouteContext): void 
     return `[${deliveries.map(deliveryJson).join()}]`;
   });
 
-  route<{ Querystring: AllQuery }>(
-    deliveriesOperations.listAllDeliveries,
-    async ({ query, principal }, reply) => {
-      const { webhook, state, plant, cursor, limit = limits.page } = query;
-      const owner = principal.user.id;
-      const filters = filtersIn(query);
-      // Each combination of filters is a list of its own.
-      const origin = { list: `deliveries ?${filters}`, user: owner };
-      const { deliveries, next } = await listAllDeliveries(webhooks, {
-        ...{ owner, webhook, state, plant, limit },
-        since: timeIn('since', query.since),
-        until: timeIn('until', query.until),
-        after: cursor === undefined ? undefined : positionIn(cursors.open(cursor, origin)),
-      });
-      if (next) {
-        const sealed = cursors.seal(`${next.event}.${next.webhook}`, origin);
-        const rest = `cursor=${sealed}${filters.size > 0 ? `&${filters}` : ''}`;
-        reply.header('link', `<${basePath}/deliveries?limit=${limit}&${rest}>; rel="next"`);
-      }
-      return `[${deliveries.map(deliveryJson).join()}]`;
-    },
-  );
+  route(deliveriesOperations.listAllDeliveries, async ({ query, principal }, reply) => {
+    const { webhook, state, plant, cursor, limit = limits.page } = query;
+    const owner = principal.user.id;
+    const filters = filtersIn(query);
+    // Each combination of filters is a list of its own.
+    const origin = { list: `deliveries ?${filters}`, user: owner };
+    const { deliveries, next } = await listAllDeliveries(webhooks, {
+      ...{ owner, webhook, state, plant, limit },
+      since: timeIn('since', query.since),
+      until: timeIn('until', query.until),
+      after: cursor === undefined ? undefined : positionIn(cursors.open(cursor, origin)),
+    });
+    if (next) {
+      const sealed = cursors.seal(`${next.event}.${next.webhook}`, origin);
+      const rest = `cursor=${sealed}${filters.size > 0 ? `&${filters}` : ''}`;
+      reply.header('link', `<${basePath}/deliveries?limit=${limit}&${rest}>; rel="next"`);
+    }
+    return `[${deliveries.map(deliveryJson).join()}]`;
+  });
 }
 
 /** In a fixed order. */

@@ -9,7 +9,7 @@ import { createEventHub, type FollowParts, followEvents, listEvents } from '../.
 import type { FeedEvent } from '../../webhooks/port.ts';
 import { linesOf } from '../observe/request-log.ts';
 import { isStillAdmitted } from '../request/authorization.ts';
-import { type Operations, pageLimit, type ValuesOf } from './operation.ts';
+import { type Operations, pageLimit } from './operation.ts';
 import type { RouteContext } from './route.ts';
 
 const ListQuery = {
@@ -102,25 +102,19 @@ export const eventsOperations = {
 export function eventsRoutes(context: RouteContext): void {
   const { webhooks, runtime, cursors, route } = context;
   streamRoute(context);
-  route<{ Querystring: ValuesOf<typeof ListQuery> }>(
-    eventsOperations.listEvents,
-    async ({ query, principal }) => {
-      const { cursor, limit = limits.page } = query;
-      const viewer = principal.user.id;
-      const origin = eventsOrigin(viewer);
-      const after = cursor === undefined ? undefined : cursors.open(cursor, origin);
-      const { events, next } = await listEvents(webhooks, { viewer, after, limit });
-      return `{"events":[${events.map(eventJson).join()}],"cursor":"${cursors.seal(next, origin)}"}`;
-    },
-  );
-  route<{ Querystring: ValuesOf<typeof ActivityQuery> }>(
-    eventsOperations.getActivity,
-    async ({ query, principal }) => {
-      const parts = { deliveries: webhooks.deliveries, clock: runtime.clock };
-      const hours = await activityOf(parts, principal.user.id, query.hours ?? activity.hours);
-      return `{"hours":[${hours.map(activeHourJson).join()}]}`;
-    },
-  );
+  route(eventsOperations.listEvents, async ({ query, principal }) => {
+    const { cursor, limit = limits.page } = query;
+    const viewer = principal.user.id;
+    const origin = eventsOrigin(viewer);
+    const after = cursor === undefined ? undefined : cursors.open(cursor, origin);
+    const { events, next } = await listEvents(webhooks, { viewer, after, limit });
+    return `{"events":[${events.map(eventJson).join()}],"cursor":"${cursors.seal(next, origin)}"}`;
+  });
+  route(eventsOperations.getActivity, async ({ query, principal }) => {
+    const parts = { deliveries: webhooks.deliveries, clock: runtime.clock };
+    const hours = await activityOf(parts, principal.user.id, query.hours ?? activity.hours);
+    return `{"hours":[${hours.map(activeHourJson).join()}]}`;
+  });
 }
 
 type LiveStream = { user: number; end(): void };

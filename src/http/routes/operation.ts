@@ -28,11 +28,18 @@ export type Operation = {
   failures?: readonly ErrorCode[];
 };
 
-/** The values of query parameters with these schemas. */
-export type ValuesOf<Query extends Readonly<Record<string, JSONSchema>>> = FromSchema<
-  { type: 'object'; properties: Query; additionalProperties: false },
+/** The value of a body with this schema. An int64 is read as a bigint. */
+export type ValueOf<Body extends JSONSchema> = FromSchema<
+  Body,
   { deserialize: [{ pattern: Pick<typeof Id, 'format'>; output: PlantId }] }
 >;
+
+/** The values of query parameters with these schemas. */
+export type ValuesOf<Query extends Readonly<Record<string, JSONSchema>>> = ValueOf<{
+  type: 'object';
+  properties: Query;
+  additionalProperties: false;
+}>;
 
 /** By their `operationId`. */
 export type Operations = Readonly<Record<string, Operation>>;

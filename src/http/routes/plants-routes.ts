@@ -20,10 +20,11 @@ import {
   TEXT,
 } from '../../plants/plant.ts';
 import { type ListOrder, type PlantField, type Position, plantFields } from '../../plants/port.ts';
+import { answerJson } from '../request/body.ts';
 import { openPosition, sealPosition } from '../request/cursor.ts';
 import { callerOf, sendAnswer } from '../request/idempotency.ts';
 import { IF_NONE_MATCH, type Operations, PAGE_CURSOR, type ValuesOf } from './operation.ts';
-import { answerJson, type RouteContext } from './route.ts';
+import type { RequestTo, RouteContext } from './route.ts';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 const DEFAULT_FIELDS: readonly PlantField[] = ['name', 'tag'];
@@ -128,7 +129,7 @@ export function plantsRoutes(context: RouteContext): void {
   const { basePath, route } = context;
   const plants = { store: context.plants, runtime: context.runtime };
 
-  route<{ Body: PlantInput }>(plantsOperations.createPlant, async (request, reply) => {
+  route(plantsOperations.createPlant, async (request, reply) => {
     const { name, tag, id: wanted } = request.body;
     const answer = (id: PlantId | '') => ({
       status: reply.statusCode,
@@ -140,7 +141,7 @@ export function plantsRoutes(context: RouteContext): void {
     return sendAnswer(reply, answer(id));
   });
   listRoute(context);
-  route<{ Params: { id: string } }>(plantsOperations.deletePlant, async (request) => {
+  route(plantsOperations.deletePlant, async (request) => {
     const caller = callerOf(request);
     await deletePlant(plants, request.principal.user.id, parsePlantId(request.params.id), caller);
   });
@@ -162,7 +163,7 @@ function listRoute({ plants, sendParts, basePath, cursors, route }: RouteContext
     if (kept instanceof Promise) kept.then(answer).catch(done);
     else answer(kept);
   };
-  const answer = async (request: FastifyRequest<{ Querystring: ListQuery }>, reply: FastifyReply) => {
+  const answer = async (request: RequestTo<typeof plantsOperations.listPlants>, reply: FastifyReply) => {
     const { limit, fields = DEFAULT_FIELDS } = request.query;
     const order = orderOf(request.query);
     const viewer = request.principal.user.id;

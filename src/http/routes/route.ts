@@ -1,10 +1,5 @@
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  preValidationHookHandler,
-  RouteGenericInterface,
-} from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
+import type { JSONSchema } from 'json-schema-to-ts';
 import type { Authenticate } from '../../access/authentication.ts';
 import type { AccessContext } from '../../access/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
@@ -12,11 +7,13 @@ import type { Runtime } from '../../runtime.ts';
 import type { WebhooksContext } from '../../webhooks/operations.ts';
 import type { SendParts } from '../admission/list-readers.ts';
 import { type Admission, requireScope } from '../request/authorization.ts';
+import { answerJson } from '../request/body.ts';
 import type { Cursors } from '../request/cursor.ts';
-import type { Operation } from './operation.ts';
+import { answerOnce, type Post } from '../request/idempotency.ts';
+import type { Operation, ValueOf, ValuesOf } from './operation.ts';
 
 /** What the routes need. */
-export type RouteContext = {
+export type RouteContext = ReturnType<typeof routesOn> & {
   access: AccessContext;
   plants: PlantStore;
   webhooks: WebhooksContext;
@@ -28,21 +25,29 @@ export type RouteContext = {
   cursors: Cursors;
   /** Aborted when the service begins to drain: new requests are refused, and event streams end. */
   drain: AbortSignal;
-  route: ReturnType<typeof routesOn>;
   /** For answers that may outlast their token. */
   authenticate: Authenticate;
 };
 
-/**
- * Returns a function that adds the route of an operation. Its `answer` is like a handler of Fastify, but a text that it
- * returns is sent as JSON.
- */
+/** The form of a request that has passed the checks of its operation. */
+export type RequestTo<Op extends Operation> = FastifyRequest<{
+  Params: { [Name in keyof Op['path']]: string };
+  Querystring: Op extends { query: infer Query extends Record<string, JSONSchema> }
+    ? ValuesOf<Query>
+    : unknown;
+  Body: Op extends { body: infer Body extends JSONSchema } ? ValueOf<Body> : unknown;
+}>;
+
 export function routesOn(app: FastifyInstance, admission: Admission) {
-  return <Route extends RouteGenericInterface>(
-    { method, url, scope, query = {}, body, success }: Operation,
-    answer: (request: FastifyRequest<Route>, reply: FastifyReply) => Promise<unknown>,
+  /**
+   * Adds the route of an operation. `answer` is like a handler of Fastify, but a text that it returns is sent as JSON.
+   */
+  function route<Op extends Operation>(
+    operation: Op,
+    answer: (request: RequestTo<Op>, reply: FastifyReply) => Promise<unknown>,
     hooks: { preValidation?: preValidationHookHandler } = {},
-  ): void => {
+  ): void {
+    const { method, url, scope, query = {}, body, success } = operation;
     app.route({
       ...hooks,
       method,
@@ -54,20 +59,18 @@ export function routesOn(app: FastifyInstance, admission: Admission) {
       },
       async handler(request, reply) {
         // The path and the schemas of the operation give it this form.
-        const checked = request as FastifyRequest<Route>;
+        const checked = request as RequestTo<Op>;
         const answered = await answer(checked, reply.code(success.status));
         if (typeof answered === 'string') answerJson(reply);
         return answered;
       },
     });
-  };
-}
+  }
 
-/**
- * Makes the reply's payload JSON text. Fastify would add a charset, which application/json does not have (RFC 8259
- * §11).
- */
-export function answerJson<Reply extends Pick<FastifyReply, 'header' | 'serializer'>>(reply: Reply): Reply {
-  reply.header('content-type', 'application/json').serializer(String);
-  return reply;
+  /** Adds the route of a POST. */
+  function post<Op extends Operation, Result>(operation: Op, answer: Post<RequestTo<Op>, Result>): void {
+    route(operation, (request, reply) => answerOnce(request, reply, answer));
+  }
+
+  return { route, post };
 }

@@ -16,11 +16,10 @@ import {
 } from '../../access/own-tokens.ts';
 import { scopes } from '../../access/scopes.ts';
 import { timeText } from '../../runtime.ts';
-import { answerOnce, callerOf } from '../request/idempotency.ts';
+import { callerOf } from '../request/idempotency.ts';
 import { type Operations, pathText } from './operation.ts';
 import type { RouteContext } from './route.ts';
 
-type Params = { id: string };
 const PATH = { id: pathText('the id of the token') };
 
 const Me = {
@@ -93,7 +92,7 @@ export const tokensOperations = {
 } satisfies Operations;
 
 /** Who the caller's token acts for and what it may do, and the caller's own tokens. */
-export function tokensRoutes({ access, route }: RouteContext): void {
+export function tokensRoutes({ access, route, post }: RouteContext): void {
   route(tokensOperations.getMe, async ({ principal: { user, scopes: granted, expiresAt } }) =>
     JSON.stringify({
       user: user.name,
@@ -105,28 +104,24 @@ export function tokensRoutes({ access, route }: RouteContext): void {
     const tokens = await ownTokens(access, principal.user.id);
     return JSON.stringify(tokens.map(tokenView));
   });
-  route<{ Body: TokenInput }>(tokensOperations.createToken, (request, reply) =>
-    answerOnce(request, reply, {
-      json: ({ token, ...created }: CreatedToken, isKept) =>
-        JSON.stringify({ ...tokenView(created), token: isKept ? undefined : token }),
-      isSecret: true,
-      write: (callerFor) => createOwnToken(access, request.principal, request.body, callerFor),
-    }),
-  );
-  route<{ Params: Params; Body: TokenRotationInput }>(tokensOperations.rotateToken, (request, reply) =>
-    answerOnce(request, reply, {
-      json: ({ token, overlapUntil, ...rotated }: RotatedOwnToken, isKept) =>
-        JSON.stringify({
-          ...tokenView(rotated),
-          overlapUntil: timeText(overlapUntil),
-          token: isKept ? undefined : token,
-        }),
-      isSecret: true,
-      write: (callerFor) =>
-        rotateOwnToken(access, request.principal, request.params.id, request.body, callerFor),
-    }),
-  );
-  route<{ Params: Params }>(tokensOperations.revokeToken, (request) =>
+  post(tokensOperations.createToken, {
+    json: ({ token, ...created }: CreatedToken, isKept) =>
+      JSON.stringify({ ...tokenView(created), token: isKept ? undefined : token }),
+    isSecret: true,
+    write: ({ body, principal }, callerFor) => createOwnToken(access, principal, body, callerFor),
+  });
+  post(tokensOperations.rotateToken, {
+    json: ({ token, overlapUntil, ...rotated }: RotatedOwnToken, isKept) =>
+      JSON.stringify({
+        ...tokenView(rotated),
+        overlapUntil: timeText(overlapUntil),
+        token: isKept ? undefined : token,
+      }),
+    isSecret: true,
+    write: ({ params, body, principal }, callerFor) =>
+      rotateOwnToken(access, principal, params.id, body, callerFor),
+  });
+  route(tokensOperations.revokeToken, (request) =>
     revokeOwnToken(access, request.principal, request.params.id, callerOf(request)),
   );
 }

@@ -19,11 +19,10 @@ import {
   WebhookView,
   type WebhookWithHealth,
 } from '../../webhooks/webhook.ts';
-import { answerOnce, callerOf } from '../request/idempotency.ts';
+import { callerOf } from '../request/idempotency.ts';
 import { type Operations, pathText } from './operation.ts';
 import type { RouteContext } from './route.ts';
 
-type Params = { id: string };
 const PATH = { id: pathText('the id of the webhook') };
 
 export const webhooksOperations = {
@@ -100,40 +99,34 @@ export const webhooksOperations = {
 } satisfies Operations;
 
 /** Webhooks and their secrets. */
-export function webhooksRoutes({ webhooks, runtime, basePath, route }: RouteContext): void {
+export function webhooksRoutes({ webhooks, runtime, basePath, route, post }: RouteContext): void {
   const view = (found: WebhookWithHealth) => viewOf(found, runtime.clock.now());
-  route<{ Body: WebhookInput }>(webhooksOperations.createWebhook, (request, reply) =>
-    answerOnce(request, reply, {
-      location: ({ webhook }: CreatedWebhook) => `${basePath}/webhooks/${webhook.id}`,
-      json: ({ secret, ...created }) => JSON.stringify({ ...view(created), secret }),
-      isSecret: true,
-      write: (callerFor) => createWebhook(webhooks, request.principal.user.id, request.body, callerFor),
-    }),
-  );
+  post(webhooksOperations.createWebhook, {
+    location: ({ webhook }: CreatedWebhook) => `${basePath}/webhooks/${webhook.id}`,
+    json: ({ secret, ...created }) => JSON.stringify({ ...view(created), secret }),
+    isSecret: true,
+    write: ({ body, principal }, callerFor) => createWebhook(webhooks, principal.user.id, body, callerFor),
+  });
   route(webhooksOperations.listWebhooks, async ({ principal }) => {
     const found = await listWebhooks(webhooks, principal.user.id);
     return JSON.stringify(found.map(view));
   });
-  route<{ Params: Params }>(webhooksOperations.getWebhook, async ({ params, principal }) =>
+  route(webhooksOperations.getWebhook, async ({ params, principal }) =>
     JSON.stringify(view(await getWebhook(webhooks, principal.user.id, params.id))),
   );
-  route<{ Params: Params; Body: WebhookPatch }>(webhooksOperations.changeWebhook, async (request) => {
+  route(webhooksOperations.changeWebhook, async (request) => {
     const { params, body, principal } = request;
     const caller = callerOf(request);
     return JSON.stringify(view(await changeWebhook(webhooks, principal.user.id, params.id, body, caller)));
   });
-  route<{ Params: Params }>(webhooksOperations.deleteWebhook, (request) =>
+  route(webhooksOperations.deleteWebhook, (request) =>
     deleteWebhook(webhooks, request.principal.user.id, request.params.id, callerOf(request)),
   );
-  route<{ Params: Params; Body: RotationInput }>(webhooksOperations.rotateSecret, (request, reply) =>
-    answerOnce(request, reply, {
-      json: ({ secret, overlapUntil }: SecretRotation) =>
-        JSON.stringify({ secret, overlapUntil: timeText(overlapUntil) }),
-      isSecret: true,
-      write: (callerFor) => {
-        const { params, body, principal } = request;
-        return rotateSecret(webhooks, principal.user.id, params.id, body, callerFor);
-      },
-    }),
-  );
+  post(webhooksOperations.rotateSecret, {
+    json: ({ secret, overlapUntil }: SecretRotation) =>
+      JSON.stringify({ secret, overlapUntil: timeText(overlapUntil) }),
+    isSecret: true,
+    write: ({ params, body, principal }, callerFor) =>
+      rotateSecret(webhooks, principal.user.id, params.id, body, callerFor),
+  });
 }
