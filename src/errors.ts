@@ -91,3 +91,14 @@ export function statusOf(code: ErrorCode): number {
 export function errorBody(code: ErrorCode, message: string): string {
   return JSON.stringify({ error: code, message });
 }
+
+/** The response to a failure, for who sends it without the framework. */
+export function errorAnswer({ code, message, status, headers }: AppError) {
+  const body = errorBody(code, message);
+  const fields = {
+    ...headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  };
+  return { code, status, fields, body };
+}

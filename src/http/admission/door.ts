@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { AppError, errorBody } from '../../errors.ts';
+import { AppError, errorAnswer } from '../../errors.ts';
 import type { Measures } from '../../observability/port.ts';
 import { nodeHttp } from '../node-http.ts';
 import { type Connection, closeAfterAnswers, noteRequest } from './closing.ts';
@@ -33,30 +33,27 @@ export function refuseAtTheDoor(
   if (comeIn === undefined || others.length > 0)
     throw new Error('The server must have exactly one request listener');
   server.removeAllListeners('request');
+
+  function refuse(response: ServerResponse, { code, status, fields, body }: Refusal, begin: number): void {
+    response.writeHead(status, fields).end(body);
+    measures?.refused(code, { method: response.req.method, durationMs: performance.now() - begin });
+  }
+
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     noteRequest(request, response);
     if (!isHttp(request)) {
       closeAfterAnswers(request.socket);
-      measured(request, measures, notHttp)(response);
+      refuse(response, NOT_HTTP, performance.now());
       return;
     }
     const isAdmitted = turns.admits() && !(isWrite(request) && writesAreFull());
     // Draining has its own refusal.
     if (isAdmitted || asksHealth(request) || isDraining()) comeIn.call(server, request, response);
     else {
-      const refuse = measured(request, measures, overload);
-      turns.holdRefusal(() => refuse(response));
+      const begin = performance.now();
+      turns.holdRefusal(() => refuse(response, OVERLOAD, begin));
     }
   });
-}
-
-function measured({ method }: IncomingMessage, measures: DoorParts['measures'], { code, send }: Refusal) {
-  if (!measures) return send;
-  const begin = performance.now();
-  return (response: ServerResponse): void => {
-    send(response);
-    measures.refused(code, { method, durationMs: performance.now() - begin });
-  };
 }
 
 function isWrite({ method = '' }: IncomingMessage): boolean {
@@ -80,18 +77,6 @@ function isHttp({ method = '', url, httpVersion, socket }: IncomingMessage): boo
 
 const HTTP_METHODS = new Set(nodeHttp.METHODS);
 
-/** A prepared refusal. */
-type Refusal = { code: AppError['code']; send(response: ServerResponse): void };
-
-function refusal({ status, headers, code, message }: AppError): Refusal {
-  const body = errorBody(code, message);
-  const fields = {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    ...headers,
-  };
-  return { code, send: (response) => void response.writeHead(status, fields).end(body) };
-}
-
-const overload = refusal(overloaded());
-const notHttp = refusal(new AppError(40000, 'The request line cannot be read as HTTP/1.1.'));
+type Refusal = ReturnType<typeof errorAnswer>;
+const OVERLOAD = errorAnswer(overloaded());
+const NOT_HTTP = errorAnswer(new AppError(40000, 'The request line cannot be read as HTTP/1.1.'));

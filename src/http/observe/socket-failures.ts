@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { AppError, errorBody } from '../../errors.ts';
+import { AppError, errorAnswer } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import type { Measures } from '../../observability/port.ts';
 import { closeAfterAnswers, unfinishedRequest } from '../admission/closing.ts';
@@ -95,14 +95,9 @@ function stillInRequestLine(packet: unknown): boolean {
 }
 
 function answer(error: AppError): string {
-  const body = errorBody(error.code, error.message);
-  const phrase = nodeHttp.STATUS_CODES[error.status] ?? 'Error';
-  const headers = {
-    ...error.headers,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${error.status} ${phrase}\r\n${lines.join('')}\r\n${body}`;
+  const { status, fields, body } = errorAnswer(error);
+  const lines = Object.entries({ ...fields, connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  return `HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }
