@@ -5,7 +5,7 @@ import { MAX_ID, MIN_ID } from '../plants/plant.ts';
 
 /** A number that is a 64-bit integer is read as a bigint, any other as a JS number. */
 export type JsonValue = null | boolean | string | number | bigint | JsonValue[] | JsonObject;
-export type JsonObject = { [name: string]: JsonValue };
+type JsonObject = { [name: string]: JsonValue };
 
 type Reader = {
   text: string;

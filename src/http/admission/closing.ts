@@ -14,7 +14,7 @@ export type Connection = Socket & {
 type LastWords = () => string;
 
 /** Connections that close after their pending responses. */
-const closing = new WeakMap<Socket, { lastWords: LastWords | undefined }>();
+const closing = new WeakMap<Socket, LastWords | undefined>();
 
 /** Methods whose body has no meaning here. */
 const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
@@ -64,12 +64,9 @@ function announcesBody(headers: IncomingMessage['headers']): boolean {
 export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): void {
   const newest = newestAnswer(socket);
   if (!lastWords && newest && !newest.headersSent) newest.shouldKeepAlive = false;
-  const known = closing.get(socket);
-  if (known) {
-    known.lastWords &&= lastWords;
-    return;
-  }
-  closing.set(socket, { lastWords });
+  const isClosing = closing.has(socket);
+  closing.set(socket, isClosing ? closing.get(socket) && lastWords : lastWords);
+  if (isClosing) return;
   if (newest) newest.once('close', () => socket.destroySoon());
   else socket.destroySoon();
 }
@@ -97,7 +94,7 @@ function lingerBeforeClose(socket: Socket): void {
   socket.destroySoon = () => {
     socket.destroySoon = () => {};
     if (socket.destroyed) return;
-    socket.end(closing.get(socket)?.lastWords?.() ?? '');
+    socket.end(closing.get(socket)?.() ?? '');
     const timer = setTimeout(close, limits.lingerMs);
     let received = 0;
     // The parser no longer listens.

@@ -135,7 +135,12 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
       request.keyed = enter(keyed, linesOf(request));
       return true;
     }
-    if (record.fingerprint !== keyed.fingerprint) throw usedForAnother();
+    if (record.fingerprint !== keyed.fingerprint) {
+      throw new AppError(
+        42200,
+        'The Idempotency-Key was used for another request; use a new key for each request, and the same key for its retries.',
+      );
+    }
     // The stored answer may contain a secret.
     reply.header('idempotent-replayed', 'true').header('cache-control', 'no-store');
     sendAnswer(reply, record.answer);
@@ -146,7 +151,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     const header = request.headers['idempotency-key'];
     const key = header === undefined ? undefined : parseKey(String(header));
     if (header === undefined) done();
-    else if (key === undefined) done(unreadableKey());
+    else if (key === undefined) done(new AppError(40006, `The Idempotency-Key must be ${KEY_RULE}.`));
     else {
       begin(request, reply, key).then(
         (goesOn) => goesOn && done(request.unreadable),
@@ -163,13 +168,7 @@ export function parseKey(header: string): string | undefined {
   return key.length >= 1 && key.length <= limits.keyLength ? key : undefined;
 }
 
-function unreadableKey(): AppError {
-  return new AppError(
-    40006,
-    `The Idempotency-Key must be 1 to ${limits.keyLength} characters: a string in quotation marks, or a token without them.`,
-  );
-}
-
+const KEY_RULE = `1 to ${limits.keyLength} characters: a string in quotation marks, or a token without them`;
 const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
 /** The characters of a token (RFC 9110 §5.6.2), and further ones common in ids. */
 const BARE = /^[\w!#$%&'*+.^`|~:/=@-]+$/;
@@ -214,11 +213,4 @@ function fingerprintOf({ raw, bodyBytes }: FastifyRequest): string {
 
 function stillRunning(): AppError {
   return new AppError(40901, 'A request with this Idempotency-Key is still running; retry in a moment.');
-}
-
-function usedForAnother(): AppError {
-  return new AppError(
-    42200,
-    'The Idempotency-Key was used for another request; use a new key for each request, and the same key for its retries.',
-  );
 }
