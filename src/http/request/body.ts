@@ -1,41 +1,22 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
-import { type JsonValue, parseJson } from '../../json/json.ts';
 import { http as limits } from '../../limits.ts';
 
 /** Any charset other than UTF-8 is refused; many clients write `utf8`. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
 
-/** Accepts JSON bodies in UTF-8 of limited size and refuses everything else. */
+/**
+ * Accepts bodies of limited size that claim to be JSON in UTF-8, and refuses all others. The validator reads the JSON,
+ * after the Idempotency-Key is checked: what is not JSON may be a repeat, or use the key of another request.
+ */
 export function acceptJsonOnly(app: FastifyInstance): void {
-  app.decorateRequest('bodyBytes', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, payload, done) => {
     const type = request.headers['content-type'];
-    if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) return done(notJson());
-    readBody(request, payload, (error, bytes) => {
-      if (error) return done(error);
-      request.bodyBytes = bytes;
-      try {
-        done(null, bytes.length === 0 ? undefined : parseObject(bytes));
-      } catch (refusal) {
-        const isKeyed = request.method === 'POST' && request.headers['idempotency-key'] !== undefined;
-        // Nothing but errors is thrown.
-        if (!(refusal instanceof AppError) || !isKeyed) return done(refusal as Error);
-        // Check the key first: the refusal may be a repeat, or the key used for another request.
-        request.unreadable = refusal;
-        done(null, undefined);
-      }
-    });
+    if (type === 'application/json' || JSON_TYPE.test(type ?? '')) readBody(request, payload, done);
+    else done(notJson());
   });
-}
-
-/** Refuses JSON's null here, because Fastify passes it to the schema's validator like an absent body. */
-function parseObject(bytes: Buffer): JsonValue {
-  const value = parseJson(bytes);
-  if (value === null) throw new AppError(40002, 'The body must be a JSON object.');
-  return value;
 }
 
 export function notJson(): AppError {
@@ -55,15 +36,14 @@ export function breakBody(request: IncomingMessage, failure: AppError): void {
   if (request.listenerCount('error') > 0) request.emit('error', failure);
 }
 
-type Done = (error: Error | undefined, bytes: Buffer) => void;
-const NONE = Buffer.alloc(0);
+type Done = (error: Error | null, bytes?: Buffer) => void;
 
-/** Reads a body and checks its size before and while it arrives. Calls back once. */
+/** Reads a body and checks its size before and while it arrives. Calls back once, without bytes for an empty body. */
 function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
   const isTooLarge = Number(request.headers['content-length']) > limits.bodyBytes;
   const refusal = isTooLarge ? tooLarge() : broken.get(payload);
   if (refusal) {
-    done(refusal, NONE);
+    done(refusal);
     return;
   }
   askForBody(payload);
@@ -77,13 +57,11 @@ function readBody(request: FastifyRequest, payload: IncomingMessage, done: Done)
   };
   payload.on('data', (chunk: Buffer) => {
     size += chunk.length;
-    if (size > limits.bodyBytes) finish(tooLarge(), NONE);
+    if (size > limits.bodyBytes) finish(tooLarge());
     else chunks.push(chunk);
   });
-  payload.on('end', () =>
-    finish(undefined, chunks.length === 1 ? (chunks[0] ?? NONE) : Buffer.concat(chunks)),
-  );
-  payload.on('error', (error) => finish(error, NONE));
+  payload.on('end', () => finish(null, chunks.length > 1 ? Buffer.concat(chunks) : chunks[0]));
+  payload.on('error', finish);
 }
 
 /** Requests whose client waits for 100 Continue before it sends the body (RFC 9110 §10.1.1). */

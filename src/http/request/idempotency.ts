@@ -11,10 +11,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set while this is the request that runs under its Idempotency-Key. */
     keyed: Keyed | undefined;
-    /** The body as received; undefined when there was none. */
-    bodyBytes: Buffer | undefined;
-    /** Why the body of a request with a key is not JSON. Reported after the key is checked. */
-    unreadable: AppError | undefined;
   }
 }
 
@@ -37,7 +33,6 @@ export function acceptIdempotencyKeys(
   parts: { keys: KeyStore; runtime: Runtime },
 ): void {
   app.decorateRequest('keyed', undefined);
-  app.decorateRequest('unreadable', undefined);
   const preValidation = beginner(parts);
   app.addHook('onRoute', (route) => {
     if (![route.method].flat().includes('POST')) return;
@@ -154,7 +149,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     else if (key === undefined) done(new AppError(40006, `The Idempotency-Key must be ${KEY_RULE}.`));
     else {
       begin(request, reply, key).then(
-        (goesOn) => goesOn && done(request.unreadable),
+        (goesOn) => goesOn && done(),
         (error) => done(error),
       );
     }
@@ -203,12 +198,15 @@ function pathOf({ routeOptions, params }: FastifyRequest): string {
   return (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name) => named[name] ?? '');
 }
 
-function fingerprintOf({ raw, bodyBytes }: FastifyRequest): string {
+function fingerprintOf({ raw, body }: FastifyRequest): string {
   const search = raw.url?.split('?').slice(1).join('?') ?? '';
-  return createHash('sha256')
-    .update(`${search}\n`)
-    .update(bodyBytes ?? '')
-    .digest('hex');
+  return (
+    createHash('sha256')
+      .update(`${search}\n`)
+      // Not validated yet: as received, and undefined when there was none.
+      .update((body as Buffer | undefined) ?? '')
+      .digest('hex')
+  );
 }
 
 function stillRunning(): AppError {

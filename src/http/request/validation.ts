@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
 import { AppError } from '../../errors.ts';
+import { parseJson } from '../../json/json.ts';
 import { canonicalId } from '../../plants/plant.ts';
 import type { Schema } from '../routes/operation.ts';
 
@@ -43,13 +44,13 @@ function bodyValidator(ajv: Ajv, schema: Schema) {
   const compiled = compileOnUse(ajv, schema);
   const members = Object.entries(propertiesOf(schema));
   const numbers = members.filter(([, member]) => isNumber(member)).map(([name]) => name);
-  return (body: unknown) => {
-    // Fastify passes an absent body as null. A body of null was refused before.
-    const value = body ?? schema.default;
+  /** @param bytes null for an absent body */
+  return (bytes: Buffer | null) => {
+    const value = bytes === null ? schema.default : parseJson(bytes);
+    if (value === undefined) throw new AppError(40001, 'The body is empty; it must be a JSON object.');
     if (numbers.length > 0) readNumbers(value, numbers);
     const check = compiled();
     if (check(value)) return { value };
-    if (body === null) throw new AppError(40001, 'The body is empty; it must be a JSON object.');
     throw new AppError(40002, explain('member', schema, check.errors));
   };
 }
