@@ -1,3 +1,5 @@
+import { createTextReader, endOfLine, type Found, type Place } from './text.ts';
+
 /** A record of a CSV file. */
 export type CsvRecord = {
   /** The line it begins in, from 1. */
@@ -19,60 +21,19 @@ export type Delimiter = ',' | ';' | '\t';
  */
 export function createCsvReader(longest: number) {
   let delimiter: Delimiter | undefined;
-  let text = '';
-  /** Where the next record begins, in `text` and in the file. */
-  let at = 0;
-  let line = 1;
-
-  function take(isLast: boolean): CsvRecord[] {
-    const records: CsvRecord[] = [];
-    while (at < text.length) {
-      const found = readRecord(text, at, { isWhole: isLast || text.length - at > longest, delimiter });
-      if (found === undefined) break;
-      if (found.end - at > longest) throw tooLong(line, longest);
-      const { cells, problem } = found;
-      if (problem !== undefined) records.push({ line, cells, problem });
-      else if (cells.length !== 1 || cells[0] !== '' || found.isQuoted) records.push({ line, cells });
-      if (records.length > 0) delimiter ??= found.delimiter;
-      line += found.lines;
-      at = found.end;
-    }
-    text = text.slice(at);
-    at = 0;
-    if (!isLast && text.length > longest) throw tooLong(line, longest);
-    return records;
-  }
-
+  const tooLong = (line: number) =>
+    new Error(`Line ${line} is longer than the ${longest} characters allowed for a row. Is this a CSV file?`);
+  const reader = createTextReader<CsvRecord>(longest, tooLong, (place) => {
+    const found = readRecord(place, delimiter);
+    if (found?.item !== undefined) delimiter ??= found.delimiter;
+    return found;
+  });
   return {
-    /** The records completed so far. Throws an `Error` with a sentence for a record that is too long. */
-    push(piece: string): CsvRecord[] {
-      text += piece;
-      return take(false);
-    },
-    /** The last record, which needs no line break at its end. Call it once, after the last piece. */
-    end: () => take(true),
+    ...reader,
     /** What separates the cells, once the first record is read. */
     delimiter: () => delimiter,
   };
 }
-
-function tooLong(line: number, longest: number): Error {
-  return new Error(
-    `Line ${line} is longer than the ${longest} characters allowed for a row. Is this a CSV file?`,
-  );
-}
-
-type Found = {
-  cells: string[];
-  problem?: string;
-  /** Whether it has a quoted cell: `""` alone is a record, an empty line is not. */
-  isQuoted: boolean;
-  delimiter: Delimiter;
-  /** The index after its line break. */
-  end: number;
-  /** Its number of line breaks, including the last. */
-  lines: number;
-};
 
 /** A cell, quoted or not, and what follows it: a delimiter, a line break, or nothing at the end of the text. */
 const CELL = {
@@ -86,27 +47,24 @@ const CUT = /"[^"]*(?:""[^"]*)*(?:"\r)?$/y;
 const QUOTES_RULE =
   'The double quotes are wrong. Put the whole value in double quotes, and write each double quote in it twice.';
 
-type Place = {
-  /** Whether no more text follows. */
-  isWhole: boolean;
-  /** By default, the record tells. */
-  delimiter: Delimiter | undefined;
-};
-
-/** Undefined when the record may continue after the end of the text. */
-function readRecord(text: string, start: number, { isWhole, delimiter: known }: Place): Found | undefined {
-  const end = text.indexOf('\n', start) + 1 || (isWhole ? text.length : 0);
+/**
+ * Undefined when the record may continue after the end of the text. An empty line is no record, but `""` alone is one.
+ * @param known the delimiter; by default, the record tells
+ */
+function readRecord(
+  place: Place,
+  known: Delimiter | undefined,
+): (Found<CsvRecord> & { delimiter: Delimiter }) | undefined {
+  const { text, at: start, line, isWhole } = place;
+  const end = endOfLine(place);
   if (end === 0) return undefined;
-  const lineBreak = text[end - 1] !== '\n' ? 0 : text[end - 2] === '\r' ? 2 : 1;
-  const line = text.slice(start, end - lineBreak);
-  const delimiter = known ?? delimiterOf(line);
-  if (!line.includes('"')) {
-    return { cells: line.split(delimiter), isQuoted: false, delimiter, end, lines: 1 };
+  const whole = text.slice(start, end).replace(/\r?\n$/, '');
+  const delimiter = known ?? delimiterOf(whole);
+  if (!whole.includes('"')) {
+    return { item: whole === '' ? undefined : { line, cells: whole.split(delimiter) }, delimiter, end };
   }
 
-  const broken = (problem: string): Found => {
-    return { cells: [line], problem, isQuoted: true, delimiter, end, lines: 1 };
-  };
+  const broken = (problem: string) => ({ item: { line, cells: [whole], problem }, delimiter, end });
   const cell = CELL[delimiter];
   const cells: string[] = [];
   let at = start;
@@ -122,8 +80,7 @@ function readRecord(text: string, start: number, { isWhole, delimiter: known }: 
     at += length;
     if (separator === delimiter) continue;
     if (separator === '' && !isWhole) return undefined;
-    const lines = text.slice(start, at).split('\n').length - 1;
-    return { cells, isQuoted: true, delimiter, end: at, lines };
+    return { item: { line, cells }, delimiter, end: at };
   }
 }
 

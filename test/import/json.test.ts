@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  createArrayReader,
-  createLinesReader,
-  type JsonText,
-  type TextReader,
-} from '../../src/import/json.ts';
+import { createArrayReader, createLinesReader, type JsonText } from '../../src/import/json.ts';
+import type { TextReader } from '../../src/import/text.ts';
 
 const LONGEST = 100;
 

@@ -1,7 +1,8 @@
 import { AppError } from '../../errors.ts';
 import { createCsvReader, type Delimiter } from '../../import/csv.ts';
-import { createArrayReader, createLinesReader, type JsonText, type TextReader } from '../../import/json.ts';
+import { createArrayReader, createLinesReader } from '../../import/json.ts';
 import { type Columns, columnsOf, type Row, reportedCells, rowOf, rowOfJson } from '../../import/rows.ts';
+import type { TextReader } from '../../import/text.ts';
 import { type JsonValue, parseJson } from '../../json/json.ts';
 import type { PlantFormat } from '../export/formats.ts';
 import { imports } from '../limits.ts';
@@ -20,63 +21,57 @@ export type ImportRow = {
 /** A reader that holds no more than one row. */
 export function createRowReader(format: PlantFormat): TextReader<ImportRow> {
   if (format === 'csv') return createTableReader();
-  return createObjectReader(
-    format === 'json' ? createArrayReader(imports.rowLength) : createLinesReader(imports.rowLength),
-  );
+  const createReader = format === 'json' ? createArrayReader : createLinesReader;
+  return numbered(createReader(imports.rowLength), ({ line, text }) => {
+    const value = readValue(text);
+    // The service's message for the same problem in a request body.
+    const row =
+      value instanceof AppError
+        ? { line, problem: value.message.replace('The body', 'The row') }
+        : rowOfJson(value, line);
+    return { row, cells: () => cellsOf(value, text), titles: ['id', 'name', 'tag'] };
+  });
 }
 
 function createTableReader(): TextReader<ImportRow> {
   const reader = createCsvReader(imports.rowLength);
   let columns: Columns | undefined;
   let titles: readonly string[] = [];
-  let number = 0;
 
-  function take(records: ReturnType<typeof reader.push>): ImportRow[] {
-    const rows: ImportRow[] = [];
-    for (const record of records) {
-      if (columns === undefined) {
-        if (record.problem !== undefined) throw new Error(`The first line cannot be read. ${record.problem}`);
-        columns = columnsOf(record.cells);
-        titles = columns.own.map(({ title }) => title);
-        continue;
-      }
+  const rows = numbered(reader, (record) => {
+    if (columns !== undefined) {
       const known = columns;
-      const row = rowOf(known, record);
       const cells = () => reportedCells(known, record);
-      rows.push({ number: ++number, row, cells, titles, delimiter: reader.delimiter() });
+      return { row: rowOf(known, record), cells, titles, delimiter: reader.delimiter() };
     }
-    return rows;
-  }
+    if (record.problem !== undefined) throw new Error(`The first line cannot be read. ${record.problem}`);
+    columns = columnsOf(record.cells);
+    titles = columns.own.map(({ title }) => title);
+    return undefined;
+  });
 
   return {
-    push: (text) => take(reader.push(text)),
+    push: rows.push,
     end() {
-      const rows = take(reader.end());
+      const last = rows.end();
       if (columns === undefined) throw new Error('The file is empty; its first line must name the columns.');
-      return rows;
+      return last;
     },
   };
 }
 
-function createObjectReader(reader: TextReader<JsonText>): TextReader<ImportRow> {
+/** @param read undefined for the names of the columns */
+function numbered<Item>(
+  reader: TextReader<Item>,
+  read: (item: Item) => Omit<ImportRow, 'number'> | undefined,
+): TextReader<ImportRow> {
   let number = 0;
-
-  const take = (texts: readonly JsonText[]): ImportRow[] =>
-    texts.map(({ line, text }) => {
-      number++;
-      const value = readValue(text);
-      // The service's message for the same problem in a request body.
-      const row =
-        value instanceof AppError
-          ? { line, problem: value.message.replace('The body', 'The row') }
-          : rowOfJson(value, line);
-      return { number, row, cells: () => cellsOf(value, text), titles: ['id', 'name', 'tag'] };
+  const rows = (items: readonly Item[]): ImportRow[] =>
+    items.flatMap((item) => {
+      const row = read(item);
+      return row === undefined ? [] : { ...row, number: ++number };
     });
-
-  return {
-    push: (text) => take(reader.push(text)),
-    end: () => take(reader.end()),
-  };
+  return { push: (text) => rows(reader.push(text)), end: () => rows(reader.end()) };
 }
 
 function readValue(text: string): JsonValue | AppError {
