@@ -29,11 +29,6 @@ type SenderParts = {
   onTrouble(what: string | undefined): void;
 };
 
-/** `before`: the answer repeats the one to an earlier request with the same key. */
-type Outcome =
-  | { was: 'added'; before: boolean }
-  | { was: 'refused' | 'unclear'; failure: PlantStoreError; before: boolean };
-
 /** Sends rows to `POST /plants`, each with its own key, so that a row is added once however often it is sent. */
 export function createSender({ api, concurrency, patienceMs, stopping, onTrouble }: SenderParts) {
   const { origin, pathname } = new URL(`${api.url}/plants`);
@@ -58,28 +53,29 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
       await until(health.pausedUntil(), stopping);
       if (stopping.aborted) return { was: 'left' };
       const key = keys === 1 ? rowKey : `${rowKey}.${keys}`;
-      const outcome = await attempt(key, body, tries < imports.faultTries - 1);
-      if (outcome.was === 'unclear') {
-        mayHaveAdded ||= mayBeDone(outcome.failure);
-        health.troubled(outcome.failure);
+      const { failure, before } = await attempt(key, body);
+      // A fault of the service may pass; if it does not, the row itself may cause it.
+      if (failure !== undefined && mayPass(failure, tries < imports.faultTries - 1)) {
+        mayHaveAdded ||= mayBeDone(failure);
+        health.troubled(failure);
         await until(Math.min(performance.now() + backoff(tries++), health.patientUntil()), stopping);
         continue;
       }
       health.well();
-      if (outcome.was === 'added') {
+      if (failure === undefined) {
         mayHaveAdded = true;
         // After a retry, a replay may mean that only our first answer was lost.
-        return { was: 'added', before: outcome.before && tries === 0 };
+        return { was: 'added', before: before && tries === 0 };
       }
       // An earlier run's refusal: its reason may be gone, so try with a new key.
-      if (outcome.before && keys++ < imports.keysOfRow) continue;
-      if (isFinal(outcome.failure)) throw outcome.failure;
-      return { was: 'refused', error: outcome.failure.message };
+      if (before && keys++ < imports.keysOfRow) continue;
+      if (isFinal(failure)) throw failure;
+      return { was: 'refused', error: failure.message };
     }
   }
 
-  /** @param mayFault whether a fault of the service may pass; if not, the row itself may cause it */
-  async function attempt(key: string, body: string, mayFault: boolean): Promise<Outcome> {
+  /** `before`: the answer repeats the one to an earlier request with the same key. */
+  async function attempt(key: string, body: string): Promise<{ before: boolean; failure?: PlantStoreError }> {
     try {
       const answer = await pool.request({
         method: 'POST',
@@ -88,15 +84,14 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
         body,
       });
       const before = answer.headers['idempotent-replayed'] === 'true';
-      if (answer.statusCode === 201) {
-        // A success repeats the plant that was sent.
-        await answer.body.dump();
-        return { was: 'added', before };
+      if (answer.statusCode !== 201) {
+        return { before, failure: await refused(api, 'POST', responseOf(answer, await answer.body.text())) };
       }
-      const failure = await refused(api, 'POST', responseOf(answer, await answer.body.text()));
-      return { was: mayPass(failure, mayFault) ? 'unclear' : 'refused', failure, before };
+      // A success repeats the plant that was sent.
+      await answer.body.dump();
+      return { before };
     } catch (error) {
-      return { was: 'unclear', failure: unanswered(api, 'POST', error), before: false };
+      return { before: false, failure: unanswered(api, 'POST', error) };
     }
   }
 
