@@ -275,7 +275,6 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'access/authentication.ts createAuthenticate': 'what is known of tokens, and the epoch as of which it is',
   'access/jwt-keys.ts createKeySet': 'one set of keys, with its age and the fetch that is under way',
   'app.ts serve': 'the order in which the parts start and stop',
-  'cli/api.ts connect': 'one connection: the newest answer, and whether the service is known',
   'cli/import/sender.ts createSender': 'the requests that are under way, and what they say of the service',
   'http/admission/turn.ts gatherTurns': 'the queues of one turn of the event loop, in their order',
   'http/request/idempotency.ts beginner': 'the requests that run under a key',

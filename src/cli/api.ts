@@ -1,20 +1,14 @@
-import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventsOf } from '../../packages/client/src/events.ts';
 import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
 import { plantsOf } from '../../packages/client/src/plants.ts';
-import {
-  type ApiAnswer,
-  type ApiRequest,
-  createRequests,
-  type Requests,
-} from '../../packages/client/src/requests.ts';
+import { createRequests } from '../../packages/client/src/requests.ts';
 import {
   mayBeDone,
   mayPass,
   pauseAfter,
-  type Retrying,
-  retried,
   retriesOf,
+  type WaitAfter,
 } from '../../packages/client/src/retries.ts';
 import type { Me } from '../../packages/client/src/schemas.ts';
 import { tokensOf } from '../../packages/client/src/tokens.ts';
@@ -48,55 +42,36 @@ export function connect(api: Api, { patience, deadlineMs = limits.deadlineMs }: 
   let newest = new Headers();
   let isKnown = false;
   let isDoubtful = false;
-  const plain = createRequests({
+  const explain = (error: unknown, method?: string) =>
+    explained(error, { api, method, location: newest.get('location'), deadlineMs });
+
+  const options = {
     ...api,
     timeoutMs: deadlineMs,
-    retries: 0,
-    async fetch(url, init) {
+    // How many faults in a row a stream survives.
+    retries: retrying.faults,
+    async fetch(url: string, init: RequestInit) {
       const response = await fetch(url, init);
       newest = response.headers;
       return bounded(api, response);
     },
-  });
-
-  const explain = (error: unknown, method?: string) =>
-    explained(error, { api, method, location: newest.get('location'), deadlineMs });
-
-  const send: Requests['send'] = <Body>(request: ApiRequest) => {
-    const { method, idempotencyKey = method === 'POST' ? randomUUID() : undefined } = request;
-    let failure: unknown;
-    isDoubtful = false;
-
-    async function attempt(): Promise<ApiAnswer<Body>> {
-      const answer = await plain.send<Body>({ ...request, idempotencyKey }).catch((error: unknown) => {
+  };
+  const requests = createRequests(options, {
+    waits() {
+      isDoubtful = false;
+      return patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : retriesOf(0);
+    },
+    async settle(request, attempt) {
+      const answer = await attempt.catch((error: unknown) => {
         // An answer without a code that no retry helps against, such as a redirect, is not from the service.
         isDoubtful ||= error instanceof PlantStoreError && mayPass(error, true) && mayBeDone(error);
-        failure = explain(error, method);
-        throw failure;
+        throw explain(error, request.method);
       });
       refuseUnknown(request, answer.body);
       isKnown = true;
       return answer;
-    }
-
-    return retried(attempt, {
-      signal: patience?.stopping,
-      waitAfter: patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : retriesOf(0),
-      // A DELETE is answered without a body.
-      gone: method === 'DELETE' && ({ headers: new Headers() } as ApiAnswer<Body>),
-    }).catch((error: unknown) => {
-      // After an abort, the latest failure says more than the abort.
-      throw error === patience?.stopping?.reason ? failure : error;
-    });
-  };
-
-  const requests: Requests = {
-    ...plain,
-    send,
-    // How many faults in a row a stream survives.
-    retries: retrying.faults,
-    read: async <Body>(request: ApiRequest) => (await send<Body>(request)).body,
-  };
+    },
+  });
   return {
     plants: plantsOf(requests),
     webhooks: webhooksOf(requests),
@@ -117,16 +92,19 @@ export function connect(api: Api, { patience, deadlineMs = limits.deadlineMs }: 
 function waitsOf(
   { stopping, hint = '' }: Patience,
   isWorthwhile: (error: PlantStoreError) => boolean,
-): Retrying<unknown>['waitAfter'] {
+): WaitAfter {
   let failedAt: number | undefined;
-  return (error, tries) => {
+  return async (error, tries) => {
     const now = performance.now();
     failedAt ??= now;
     const ms = pauseAfter(Math.min(tries, retrying.doublings), error);
     const isLate = now - failedAt + ms > retrying.giveUpMs;
     if (stopping?.aborted || isLate || !mayPass(error) || !isWorthwhile(error)) throw error;
     if (tries === 0) say(`${error.message} Retrying for ${retrying.giveUpMs / 1000} s.${hint}`);
-    return ms;
+    await sleep(ms, undefined, { signal: stopping }).catch(() => {
+      throw error;
+    });
+    return 0;
   };
 }
 

@@ -1,6 +1,6 @@
 import { jsonOf, refused, unanswered } from './answers.ts';
 import { linkedTo, within } from './deadlines.ts';
-import { retried, retriesOf } from './retries.ts';
+import { retried, retriesOf, type WaitAfter } from './retries.ts';
 
 export type PlantStoreOptions = {
   /** The URL of the service, including its base path. By default `http://127.0.0.1:3000`. */
@@ -41,11 +41,22 @@ export type ApiAnswer<Body> = { body: Body; headers: Headers };
 
 export type Requests = ReturnType<typeof createRequests>;
 
+/** What the command line does differently. */
+type Handling = {
+  /** Called for each request. By default it is retried as often as the options say. */
+  waits?(): WaitAfter;
+  /** Sees the result of each attempt, or replaces it. */
+  settle?<Body>(request: ApiRequest, attempt: Promise<ApiAnswer<Body>>): Promise<ApiAnswer<Body>>;
+};
+
 /**
  * What all operations are built on.
  * @throws TypeError for an invalid URL, or one that is neither http nor https
  */
-export function createRequests(options: PlantStoreOptions) {
+export function createRequests(
+  options: PlantStoreOptions,
+  { waits, settle = (_, attempt) => attempt }: Handling = {},
+) {
   const { url = 'http://127.0.0.1:3000', timeoutMs = 30_000, retries = 4 } = options;
   const { origin, pathname, protocol } = new URL(url);
   // "localhost:3000" is a valid URL, too, with the scheme "localhost".
@@ -70,8 +81,9 @@ export function createRequests(options: PlantStoreOptions) {
   /** Sends until there is a final response, and reads it. `Body` is what the operation documents. */
   function send<Body>(request: ApiRequest): Promise<ApiAnswer<Body>> {
     const { method, signal, idempotencyKey = method === 'POST' ? randomKey() : undefined } = request;
-    return retried(() => attempt<Body>({ ...request, idempotencyKey }), {
-      waitAfter: retriesOf(retries),
+    const keyed = { ...request, idempotencyKey };
+    return retried(() => settle(keyed, attempt<Body>(keyed)), {
+      waitAfter: waits?.() ?? retriesOf(retries),
       signal,
       // A DELETE is answered without a body.
       gone: method === 'DELETE' && ({ headers: new Headers() } as ApiAnswer<Body>),

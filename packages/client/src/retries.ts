@@ -9,11 +9,13 @@ const LONGEST_RETRY_AFTER_SECONDS = 60;
 /** What to do between attempts. */
 export type Retrying<Answer> = {
   /** Milliseconds to wait after a failed attempt, the first being 0; throws the error to give up. */
-  waitAfter(error: PlantStoreError, tries: number): number;
+  waitAfter(error: PlantStoreError, tries: number): number | Promise<number>;
   signal: AbortSignal | undefined;
   /** For a delete: the result if the object is gone. */
   gone: Answer | false;
 };
+
+export type WaitAfter = Retrying<unknown>['waitAfter'];
 
 /**
  * Repeats the attempt until it succeeds or may not be retried. Every operation can be repeated: GET and PATCH by
@@ -32,13 +34,13 @@ export async function retried<Answer>(
       // An earlier attempt with an unknown outcome may have deleted it. 40400 says that the path is wrong.
       if (gone && isDoubtful && error.status === 404 && Number(error.error) > 40400) return gone;
       isDoubtful ||= mayBeDone(error);
-      await pause(waitAfter(error, tries), signal);
+      await pause(await waitAfter(error, tries), signal);
     }
   }
 }
 
 /** Allows this many attempts after the first one. */
-export function retriesOf(count: number): Retrying<unknown>['waitAfter'] {
+export function retriesOf(count: number): WaitAfter {
   return (error, tries) => {
     // Written so that NaN retries means none, and a missing `retryAfter` does not prevent a retry.
     if (tries < count && mayPass(error) && !(Number(error.retryAfter) > LONGEST_RETRY_AFTER_SECONDS))
