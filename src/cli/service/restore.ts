@@ -103,13 +103,16 @@ function isServedFolder(folder: string): boolean {
 }
 
 /** Does the work in the data folder while no server can start there. On failure, removes what it created. */
-async function inFolder<T>(store: EmbeddedStore, work: () => Promise<T>): Promise<T> {
-  const made = makeFolder(store);
-  const lockPath = servingLock(store.dataDir);
+async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): Promise<T> {
+  const made = makeFolder(dataDir);
+  const lockPath = servingLock(dataDir);
   const isNew = !existsSync(lockPath);
   try {
-    const unlock = lockFolder(store, lockPath);
+    const refusal = `A server is running on the data folder ${dataDir}. Stop it first.`;
+    const unlock = lockAgainstServers(dataDir, refusal);
     try {
+      // At once: even after a failed restore the service must be able to take the lock.
+      giveToOwnerOf(dataDir, [lockPath]);
       return await work();
     } catch (error) {
       if (isNew) rmSync(lockPath, { force: true });
@@ -131,7 +134,7 @@ function removeEmpty(folder: string): void {
 }
 
 /** Creates the folder and its parents. Returns the new ones, the innermost first. */
-function makeFolder({ dataDir }: EmbeddedStore): string[] {
+function makeFolder(dataDir: string): string[] {
   try {
     const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     if (made === undefined) return [];
@@ -144,18 +147,6 @@ function makeFolder({ dataDir }: EmbeddedStore): string[] {
     return folders;
   } catch (error) {
     throw fileFailure(error, `The data folder ${dataDir} cannot be created`);
-  }
-}
-
-function lockFolder(store: EmbeddedStore, lockPath: string): () => void {
-  try {
-    const refusal = `A server is running on the data folder ${store.dataDir}. Stop it first.`;
-    const unlock = lockAgainstServers(store.dataDir, refusal);
-    // At once: even after a failed restore the service must be able to take the lock.
-    giveToOwnerOf(store.dataDir, [lockPath]);
-    return unlock;
-  } catch (error) {
-    throw fileFailure(error, `The data folder ${store.dataDir} cannot be used`);
   }
 }
 
