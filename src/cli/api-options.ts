@@ -1,4 +1,5 @@
 import { ConfigError, type Environment } from '../config/config.ts';
+import { plainUrl } from '../config/values.ts';
 import { DEFAULT_PROFILE, isProfileName, type Profile, profileNameRule, readProfiles } from './profiles.ts';
 import { shellWord } from './terminal/terminal.ts';
 
@@ -38,11 +39,11 @@ export function readApi(flags: ApiFlags): Api {
   const service = given('--url', flags.url) ??
     given('PLANT_STORE_URL', set.PLANT_STORE_URL || undefined) ??
     given(title, saved?.url) ?? { from: '', text: DEFAULT_URL };
-  const url = parseUrl(service.text);
+  const url = plainUrl(service.text);
   const token =
     given('--token', flags.token) ??
     given('PLANT_STORE_TOKEN', set.PLANT_STORE_TOKEN || undefined) ??
-    given(title, saved && parseUrl(saved.url) === url ? saved.token : undefined);
+    given(title, saved && plainUrl(saved.url) === url ? saved.token : undefined);
   const problems: string[] = [];
   if (url === undefined) problems.push(`${service.from}: It must be ${URL_RULE}.`);
   if (token !== undefined && !isToken(token.text)) problems.push(`${token.from}: ${TOKEN_RULE}`);
@@ -87,14 +88,6 @@ function findProfile(flags: ApiFlags): Saved | undefined {
   throw new ConfigError([
     `There is no profile "${name}". To create it: plant-store login --profile ${name}. To list profiles: plant-store login --list`,
   ]);
-}
-
-/** Without a trailing slash; undefined for text that breaks `URL_RULE`. */
-export function parseUrl(text: string): string | undefined {
-  // `URL` silently drops line breaks and surrounding white space.
-  const url = /[\s\\?#]/.test(text) ? null : URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
-  return url.username === '' && url.password === '' ? url.href.replace(/\/+$/, '') : undefined;
 }
 
 export function isToken(text: string): boolean {

@@ -34,10 +34,15 @@ export function parseFolder(text: string): string {
   throw new Error('The folder must be a path.');
 }
 
-/** The URL without a trailing slash. */
-export function parsePublicUrl(text: string): string {
+/** An http or https URL without a trailing slash; undefined for any other text. */
+export function plainUrl(text: string): string | undefined {
   const url = httpUrl(text, /[?#]/);
-  if (url && isAnonymous(url)) return withoutSlash(url);
+  return url && isAnonymous(url) ? withoutSlash(url) : undefined;
+}
+
+export function parsePublicUrl(text: string): string {
+  const url = plainUrl(text);
+  if (url !== undefined) return url;
   // The value is not repeated: it may contain a password.
   throw new Error(
     'The public URL must be an http or https URL without user name, password, query or fragment, ' +

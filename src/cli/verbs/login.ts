@@ -1,12 +1,12 @@
 import { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { ConfigError } from '../../config/config.ts';
+import { plainUrl } from '../../config/values.ts';
 import { connect } from '../api.ts';
 import {
   type Api,
   type ApiFlags,
   DEFAULT_URL,
   isToken,
-  parseUrl,
   profileNameOf,
   readApi,
   TOKEN_RULE,
@@ -128,7 +128,7 @@ async function apiFor({ url, tokenStdin }: LoginFlags, usual: string): Promise<A
 }
 
 function urlOf(flag: string | undefined, otherwise: string): string {
-  const url = parseUrl(flag ?? otherwise);
+  const url = plainUrl(flag ?? otherwise);
   if (url !== undefined) return url;
   throw new ConfigError([`${flag === undefined ? 'The URL' : '--url'}: It must be ${URL_RULE}.`]);
 }

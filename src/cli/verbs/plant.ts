@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../../packages/client/src/pages.ts';
 import { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { idempotency as limits } from '../../limits.ts';
-import { Id, type PlantId, parsePlantId, plantJson } from '../../plants/plant.ts';
+import { canonicalId, Id, type PlantId, plantJson } from '../../plants/plant.ts';
 import { type Service, serviceFor } from '../api.ts';
 import type { ApiFlags } from '../api-options.ts';
 import type { ListedPlant } from '../export/formats.ts';
@@ -169,9 +169,7 @@ async function removeIfThere({ plants }: Service, id: PlantId): Promise<boolean>
 const NO_SUCH_PLANT = 40401;
 
 function parseIds(text: string, before: readonly PlantId[] = []): PlantId[] {
-  try {
-    return [...before, parsePlantId(text)];
-  } catch {
-    throw new InvalidArgumentError('An id is a 64-bit integer in canonical form, such as 7 or -5.');
-  }
+  const id = canonicalId(text);
+  if (id !== undefined) return [...before, id];
+  throw new InvalidArgumentError('An id is a 64-bit integer in canonical form, such as 7 or -5.');
 }
