@@ -54,8 +54,10 @@ function unreadable(path: string, error: unknown): Finding {
     return problem(NAME, `${path} cannot be read: a restore was interrupted`, advice);
   }
   const reason = sqliteReason(error);
-  if (reason === undefined)
-    return problem(NAME, `${path}: ${reasonIn(error)}`, 'Check that it is the right folder.');
+  if (reason === undefined) {
+    const advice = 'Check that it is the right folder, or run the version of plant-store that created it.';
+    return problem(NAME, `${path}: ${reasonIn(error)}`, advice);
+  }
   return problem(NAME, `${path} cannot be read: ${reason}`, RESTORE);
 }
 

@@ -107,6 +107,7 @@ test('doctor finds a damaged store, one of another program, and one of a newer v
     db.close();
     const newer = await examine({ DATA_DIR: folder });
     assert.match(newer.of('Store')[0]?.text ?? '', /created by a newer version/);
+    assert.match(newer.of('Store')[0]?.advice ?? '', /run the version of plant-store that created it/);
     await rm(storePath(folder));
     const foreign = new DatabaseSync(storePath(folder));
     foreign.exec('CREATE TABLE notes (text TEXT)');
