@@ -53,22 +53,6 @@ export type Lanes = {
   close(): Promise<void>;
 };
 
-/** What the sender thread learns of commits. */
-export type LaneNews = { work: readonly Work[]; changed: readonly string[] };
-
-export function laneListeners(): Pick<LaneStore, 'onWork' | 'onChange'> & { tell(news: LaneNews): void } {
-  const ofWork: ((work: readonly Work[]) => void)[] = [];
-  const ofChange: ((webhook: string) => void)[] = [];
-  return {
-    onWork: (listener) => void ofWork.push(listener),
-    onChange: (listener) => void ofChange.push(listener),
-    tell({ work, changed }) {
-      for (const webhook of changed) for (const listener of ofChange) listener(webhook);
-      if (work.length > 0) for (const listener of ofWork) listener(work);
-    },
-  };
-}
-
 /** What is known of a lane from two pieces of news. */
 export function together(one: Work | undefined, other: Work): Work {
   if (!one) return other;

@@ -71,7 +71,7 @@ export interface EventStore {
   events(query: EventQuery): Promise<EventPage | undefined>;
   /** The position after the newest event. */
   latestPosition(viewer: number): Promise<string>;
-  /** Calls back after a commit with the owners whose events it wrote. Only a hint, like `onWork`. */
+  /** Calls back after a commit with the owners whose events it wrote. Only a hint, like `LaneStore.listen`. */
   onEvents(listener: (owners: readonly number[]) => void): void;
 }
 

@@ -7,7 +7,7 @@ import {
   type Runner,
 } from '../../src/webhooks/delivery/deliver.ts';
 import { type LaneLeases, startLeases } from '../../src/webhooks/delivery/leases.ts';
-import type { LaneStore, Outcome, Work } from '../../src/webhooks/delivery/port.ts';
+import type { LaneStore, Outcome } from '../../src/webhooks/delivery/port.ts';
 import { soleOwner } from '../../src/webhooks/delivery/sole-owner.ts';
 import type { Attempt } from '../../src/webhooks/sending/attempt.ts';
 import type { Send } from './checks/send.ts';
@@ -248,23 +248,23 @@ function storeOf(
       if (!suspects.has(webhook)) witness.fail(`${name} notes ${event} of ${webhook} after a clean end`);
       return call(() => lanes.suspect(webhook, event, ...of));
     },
-    onWork: (listener: (work: readonly Work[]) => void) =>
-      void rows.listeners.work.push((work) => {
+    listen(listener) {
+      rows.listeners.work.push((work) => {
         const at = rows.now();
         hint(() => {
           const own = work.filter(({ webhook }) => owner?.isFor(webhook) ?? true);
           for (const { webhook, isAsked } of own) if (isAsked) witness.heardAsk(name, webhook, at);
-          if (own.length > 0) listener(own);
+          if (own.length > 0) listener({ work: own, changed: [] });
         });
-      }),
-    onChange: (listener) =>
-      void rows.listeners.change.push((webhook) => {
+      });
+      rows.listeners.change.push((webhook) => {
         const version = rows.webhooks.get(webhook)?.version ?? 0;
         hint(() => {
           witness.learned(name, webhook, version);
-          listener(webhook);
+          listener({ work: [], changed: [webhook] });
         });
-      }),
+      });
+    },
   };
 }
 

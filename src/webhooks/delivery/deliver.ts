@@ -217,8 +217,12 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
     over.abort();
   }
 
-  store.onWork((work) => tell((dispatch, now) => dispatch.work(work, now)));
-  store.onChange((webhook) => tell((dispatch) => dispatch.changed(webhook)));
+  store.listen(({ work, changed }) =>
+    tell((dispatch, now) => {
+      for (const webhook of changed) dispatch.changed(webhook);
+      dispatch.work(work, now);
+    }),
+  );
   owners.listen?.({
     lost: (webhooks) => tell((dispatch) => dispatch.lost(webhooks)),
     leave: (webhooks) => tell((dispatch) => dispatch.leave(webhooks)),

@@ -67,6 +67,13 @@ export type Work = {
   isAsked?: boolean | undefined;
 };
 
+/** What a commit did to lanes. */
+export type LaneNews = {
+  work: readonly Work[];
+  /** The webhooks that were deleted, or whose target or status changed. */
+  changed: readonly string[];
+};
+
 export type NextState =
   | { state: 'delivered' }
   | { state: 'failed' }
@@ -122,8 +129,6 @@ export interface LaneStore {
   record(outcomes: readonly Outcome[]): Promise<Recorded[]>;
   /** Sets `suspicions` of a delivery that is about to be sent: a repeated call must not count twice. */
   suspect(webhook: string, event: string, generation: number, suspicions: number): Promise<void>;
-  /** Calls back after a commit of any process that gave lanes work. Only a hint: `findWork` finds the rest. */
-  onWork(listener: (work: readonly Work[]) => void): void;
-  /** Calls back after a commit that deleted a webhook, or changed its target or whether it is enabled. */
-  onChange(listener: (webhook: string) => void): void;
+  /** Calls back after commits of any process. Only a hint: `findWork` finds the rest. There is one listener. */
+  listen(listener: (news: LaneNews) => void): void;
 }

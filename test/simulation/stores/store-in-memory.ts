@@ -100,8 +100,10 @@ function lanesOf({ rows, plants }: Ground): LaneStore {
     },
     record: async (outcomes) => lanes.record('', outcomes, () => true),
     suspect: async (...of) => lanes.suspect(...of),
-    onWork: (listener) => void rows.listeners.work.push(listener),
-    onChange: (listener) => void rows.listeners.change.push(listener),
+    listen(listener) {
+      rows.listeners.work.push((work) => listener({ work, changed: [] }));
+      rows.listeners.change.push((webhook) => listener({ work: [], changed: [webhook] }));
+    },
   };
 }
 

@@ -161,7 +161,7 @@ export function lanesConformance(ready: () => Given): void {
       const { promise, resolve } = Promise.withResolvers<Work>();
       ready()
         .lanes()
-        .onWork((work) => {
+        .listen(({ work }) => {
           const found = work.find((one) => one.webhook === hook && one.due === due);
           if (found) resolve(found);
         });
@@ -214,7 +214,7 @@ export function lanesConformance(ready: () => Given): void {
         const { promise, resolve } = Promise.withResolvers<void>();
         ready()
           .lanes()
-          .onChange((webhook) => webhook === hook && resolve());
+          .listen(({ changed }) => changed.includes(hook) && resolve());
         await change();
         await promise;
       }

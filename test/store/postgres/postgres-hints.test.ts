@@ -80,7 +80,7 @@ describe('hints', () => {
     let made = 0;
     async function createAndHear(): Promise<void> {
       const heard = soon<void>((done) =>
-        lanes.store.onWork((work) => work.some(({ webhook }) => webhook === hook) && done()),
+        lanes.store.listen(({ work }) => work.some(({ webhook }) => webhook === hook) && done()),
       );
       await teller.create(owner);
       await heard;
@@ -89,9 +89,9 @@ describe('hints', () => {
     await createAndHear();
     const changed: string[] = [];
     const last = soon<void>((done) =>
-      lanes.store.onChange((webhook) => {
-        changed.push(webhook);
-        if (webhook === NO_WEBHOOK) done();
+      lanes.store.listen((news) => {
+        changed.push(...news.changed);
+        if (news.changed.includes(NO_WEBHOOK)) done();
       }),
     );
     for (const payload of forgeriesOf({ webhook: hook, due: 0 })) {

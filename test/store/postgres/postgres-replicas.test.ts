@@ -42,7 +42,7 @@ describe('two replicas on one database', () => {
   test("one replica's due deliveries are hinted to the other", async () => {
     const { owner, hook } = await one.subscriber(0);
     const told = new Promise<unknown>((resolve) =>
-      other.lanes().onWork((work) => {
+      other.lanes().listen(({ work }) => {
         const found = work.find(({ webhook }) => webhook === hook);
         if (found) resolve(found);
       }),

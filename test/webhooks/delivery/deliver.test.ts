@@ -381,7 +381,7 @@ test('deliveries are found by a search when no hint comes', async (t) => {
   const receiver = await newReceiver();
   const owner = await newOwner();
   await subscribe(owner, receiver);
-  const { ended } = start(t, { lanes: { onWork() {} }, bounds: { searchMs: 10 } });
+  const { ended } = start(t, { lanes: { listen() {} }, bounds: { searchMs: 10 } });
   await addPlants(owner, 1);
   await ended(1);
 });
@@ -394,7 +394,7 @@ test('when another process has ended, a search finds its deliveries at once', as
   const searched = Promise.withResolvers<void>();
   const { ended } = start(t, {
     lanes: {
-      onWork() {},
+      listen() {},
       async findWork(after, limit) {
         const work = await storeLanes.findWork(after, limit);
         searched.resolve();

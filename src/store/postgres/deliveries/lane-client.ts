@@ -2,15 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { parseDatabaseUrl } from '../../../config/database-url.ts';
 import { startLeases } from '../../../webhooks/delivery/leases.ts';
-import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
-import {
-  type DatabaseSource,
-  type LaneNews,
-  type LaneParts,
-  type Lanes,
-  type LanesOfMain,
-  laneListeners,
-} from '../../lane-threads.ts';
+import type { LaneNews, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import type { DatabaseSource, LaneParts, Lanes, LanesOfMain } from '../../lane-threads.ts';
 import { openDatabase } from '../engine/database.ts';
 import { createDatabaseClock } from '../replicas/database-clock.ts';
 import { nothingAnnounced } from '../replicas/hints.ts';
@@ -62,17 +55,12 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
   const { log, batchEnded } = parts;
   const database = openDatabase({ url: parseDatabaseUrl(url), connections, pooled, log });
   const clock = createDatabaseClock(() => performance.now());
-  const { tell, ...listeners } = laneListeners();
   const leases = await startLeases({
     store: laneOwners(database, clock),
     name: randomBytes(8).toString('hex'),
     log,
     onHandOver: (webhooks) => port.postMessage(webhooks satisfies HandedOver),
   });
-  port.on('message', ({ work, changed }: LaneNews) =>
-    tell({ work: work.filter(({ webhook }) => leases.isFor(webhook)), changed }),
-  );
-
   const reads = laneReads(database);
   let recording = { commands: 0, since: 0 };
 
@@ -96,7 +84,10 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
       read: reads.read,
       record,
       suspect: reads.suspect,
-      ...listeners,
+      listen: (listener) =>
+        void port.on('message', ({ work, changed }: LaneNews) =>
+          listener({ work: work.filter(({ webhook }) => leases.isFor(webhook)), changed }),
+        ),
     },
     owners: leases,
     clock,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { database as limits } from '../../../limits.ts';
-import type { LaneNews } from '../../lane-threads.ts';
+import type { LaneNews } from '../../../webhooks/delivery/port.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { type Announced, createHints, type HintsOptions } from './hints.ts';
 

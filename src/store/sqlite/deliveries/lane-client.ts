@@ -1,15 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { steadyClock } from '../../../runtime.ts';
-import type { LaneStore, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import type { LaneNews, LaneStore, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { soleOwner } from '../../../webhooks/delivery/sole-owner.ts';
 import { bytesWith, COMMAND_BYTES, groupCommit } from '../../batch.ts';
-import {
-  type EmbeddedSource,
-  type LaneNews,
-  type LaneParts,
-  type Lanes,
-  laneListeners,
-} from '../../lane-threads.ts';
+import type { EmbeddedSource, LaneParts, Lanes } from '../../lane-threads.ts';
 import { readLane } from '../../rows.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import { accessEpoch } from '../access/visible-owners.ts';
@@ -34,7 +28,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     },
   });
   const lanes = laneReads(db);
-  const { tell, ...listeners } = laneListeners();
+  let tell = (_: LaneNews) => {};
   const changedElsewhere = changesElsewhere(db, snapshot);
   const batches = sentBatches((commands) => port.postMessage(commands));
   port.on('message', (message: WriterReply | LaneNews) => {
@@ -75,7 +69,9 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     async suspect(...of) {
       await submit(['suspect', undefined, undefined, ...of]);
     },
-    ...listeners,
+    listen(listener) {
+      tell = listener;
+    },
   };
   return {
     store,

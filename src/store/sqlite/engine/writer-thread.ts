@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { LaneNews } from '../../lane-threads.ts';
+import type { LaneNews } from '../../../webhooks/delivery/port.ts';
 import { type PlainError, unavailable } from '../../write-outcomes.ts';
 import type { Announced } from '../deliveries/outbox.ts';
 import { createCheckpoint } from './checkpoint.ts';
