@@ -78,9 +78,9 @@ const mutants: readonly Mutant[] = [
   },
   {
     breaks: 'a pause is forgotten',
-    file: `${CORE}/lane-reads.ts`,
-    from: 'lane.settings = { ...found, ...lane.state };',
-    to: 'lane.settings = found;',
+    file: `${CORE}/lane.ts`,
+    from: 'const { pausedUntil = 0 } = lane.state ?? {};',
+    to: 'const { pausedUntil = 0 } = lane.settings ?? {};',
   },
   {
     breaks: 'an attempt in flight ends a pause',

@@ -152,7 +152,7 @@ function settle(lane: Lane, found: LaneSettings, rules: Rules, now: number): voi
     lane.state = { generation, pausedUntil, failingSince, disabledReason: undefined };
     lane.trouble = noTrouble();
   }
-  lane.settings = { ...found, ...lane.state };
+  lane.settings = found;
   setRate(lane, found.rate, rules, now);
 }
 

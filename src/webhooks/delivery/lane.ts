@@ -18,7 +18,7 @@ import { isProbed, noTrouble, type Trouble } from './trouble.ts';
 export type Lane = {
   readonly webhook: string;
   readonly fence: number;
-  /** Undefined until it was read, and when nothing may be sent. */
+  /** As read; undefined until then, and when nothing may be sent. */
   settings: LaneSettings | undefined;
   /** The state of the webhook as this owner knows it: the store may not know yet. */
   state: LaneState | undefined;
@@ -120,7 +120,7 @@ export function nextOf(lane: Lane, width: number, rules: Rules, now: number): Du
   const { settings, asked, manualAt, queue, trouble, inFlight, reserved } = lane;
   const next = asked[0] ?? (manualAt <= now ? undefined : queue[0]);
   if (!settings || !next || mustWait(lane, next)) return 'itself';
-  const admitted = admittedAt(lane, settings, now);
+  const admitted = admittedAt(lane, now);
   if (admitted > now) return { until: admitted };
   if (next.isAsked && !reserved) return next;
   if (now < trouble.opensAt) return { until: trouble.opensAt };
@@ -144,9 +144,10 @@ function goesAlone({ careful, takenAt }: Lane, { due, suspicions }: DueDelivery)
 }
 
 /** When the pause and the rate admit a request. */
-function admittedAt({ bucket }: Lane, { pausedUntil = 0 }: LaneSettings, now: number): number {
+function admittedAt(lane: Lane, now: number): number {
+  const { pausedUntil = 0 } = lane.state ?? {};
   if (pausedUntil > now) return pausedUntil;
-  return bucket ? admitsAt(bucket, now) : now;
+  return lane.bucket ? admitsAt(lane.bucket, now) : now;
 }
 
 /** Removes a delivery returned by `nextOf` from the lane's queues. */
@@ -169,13 +170,6 @@ export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void
   if (lane.reserved === delivery) lane.reserved = undefined;
   if (wasSent && lane.careful > 0 && delivery.due <= lane.takenAt) lane.careful--;
   if (lane.alone === delivery) lane.alone = undefined;
-}
-
-/** The state of the webhook after an attempt, with the generation that it still has. */
-export function setState(lane: Lane, state: LaneState): void {
-  const { pausedUntil, failingSince } = state;
-  lane.state = state;
-  if (lane.settings) lane.settings = { ...lane.settings, pausedUntil, failingSince };
 }
 
 export function isBusy({ asked, queue, underWay }: Lane): boolean {

@@ -1,5 +1,5 @@
 import type { Attempt } from '../sending/attempt.ts';
-import { begin, keyOf, type Lane, leave, setState } from './lane.ts';
+import { begin, keyOf, type Lane, leave } from './lane.ts';
 import { close, expectMore, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';
 import { outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
@@ -50,7 +50,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
   /** The consequences of an attempt for the whole lane. */
   function follow(lane: Lane, { attempt, laneState }: Outcome): Outcome['begins'] {
     const before = lane.state;
-    setState(lane, { ...laneState, disabledReason: before?.disabledReason ?? laneState.disabledReason });
+    lane.state = { ...laneState, disabledReason: before?.disabledReason ?? laneState.disabledReason };
     if (before?.disabledReason !== undefined) return undefined;
     if (laneState.disabledReason !== undefined) {
       close(lane);
@@ -84,9 +84,10 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
 
   return {
     start(lane: Lane, delivery: DueDelivery, now: number): RequestEffect[] {
-      const { webhook, fence, settings, changes } = lane;
+      const { webhook, fence, changes } = lane;
       // `nextOf` returns no delivery of a lane without settings.
-      if (!settings) return [];
+      if (!lane.settings) return [];
+      const settings = { ...lane.settings, ...lane.state };
       const { isSilent } = lane.trouble;
       const request = { webhook, fence, delivery, settings, isSilent, changes };
       begin(lane, delivery);

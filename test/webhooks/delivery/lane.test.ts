@@ -1,14 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  begin,
-  isAsNew,
-  type Lane,
-  leave,
-  newLane,
-  nextOf,
-  setState,
-} from '../../../src/webhooks/delivery/lane.ts';
+import { begin, isAsNew, type Lane, leave, newLane, nextOf } from '../../../src/webhooks/delivery/lane.ts';
 import { expectMore, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
 import type { DueDelivery, LaneContents, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
 import { type AnswerKind, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
@@ -302,7 +294,7 @@ test('a delivery made due before the read position is read from the beginning, e
 
 test('a read that started before a pause was recorded does not end it', () => {
   const lane = laneOf();
-  setState(lane, { generation: 0, pausedUntil: 500, failingSince: 3, disabledReason: undefined });
+  lane.state = { generation: 0, pausedUntil: 500, failingSince: 3, disabledReason: undefined };
   give(lane, { settings: settings() });
   assert.equal(opensAt(lane, 0), 500);
   give(lane, { settings: settings({ generation: 1 }) });
