@@ -25,8 +25,8 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'a replica that renews too late continues as if it owned its lanes',
     file: `${CORE}/ownership.ts`,
-    from: 'leaseEndsAt = sentAt + leaseMs - marginMs;',
-    to: 'leaseEndsAt = sentAt + leaseMs + 15_000;',
+    from: 'renewedAt + leaseMs - marginMs;',
+    to: 'renewedAt + leaseMs + 15_000;',
   },
   {
     breaks: 'a replica that begins again under another name keeps its lanes',

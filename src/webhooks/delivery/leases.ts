@@ -44,9 +44,6 @@ export async function startLeases(parts: LeaseParts) {
   let listener: OwnerListener | undefined;
   const stopped = new AbortController();
   let lives = 0;
-  let replica = '';
-  let renewAt: number | undefined;
-  let isBegun = false;
   let dispatches = true;
   let cancelWatch = () => {};
   /** Resolves when no lanes are on their way back. */
@@ -54,25 +51,21 @@ export async function startLeases(parts: LeaseParts) {
 
   /** A replica that failed to renew has lost its lanes; it takes new ones under a new id. */
   function beginLife(): void {
-    replica = `${name}-${++lives}`;
-    isBegun = false;
-    const lost = ownership.begin(replica).map(({ webhook }) => webhook);
+    const lost = ownership.begin(`${name}-${++lives}`);
     if (lost.length > 0) listener?.lost(lost);
   }
 
   async function renew(): Promise<void> {
-    const life = replica;
+    const life = ownership.replica();
     const sentAt = timers.elapsed();
-    const isOn = await store.renew(life, { isBegun, dispatches });
-    if (life !== replica) return;
+    const isOn = await store.renew(life, { isBegun: ownership.isBegun(), dispatches });
+    if (life !== ownership.replica()) return;
     if (!isOn) {
       log.warn({}, 'the lease of this replica had ended: it sends what it takes again');
       beginLife();
       return renew();
     }
-    isBegun = true;
     ownership.renewed(sentAt);
-    renewAt = sentAt + limits.renewMs;
   }
 
   async function look(): Promise<void> {
@@ -82,7 +75,7 @@ export async function startLeases(parts: LeaseParts) {
   }
 
   async function beat(): Promise<void> {
-    if (renewAt === undefined || timers.elapsed() >= renewAt) await renew();
+    if (timers.elapsed() >= ownership.renewsAt()) await renew();
     await look();
   }
 
@@ -109,16 +102,15 @@ export async function startLeases(parts: LeaseParts) {
   /** Independent of the renewals, one of which may be waiting for its answer. */
   function watch(): void {
     cancelWatch = timers.later(watch, limits.lookMs / 4);
-    if (isBegun && timers.elapsed() >= ownership.endsAt()) {
+    if (ownership.isBegun() && timers.elapsed() >= ownership.endsAt()) {
       log.warn({}, 'this replica could not renew its lease: it stops sending');
       beginLife();
-      renewAt = undefined;
     }
   }
 
   async function giveBack(dropped: readonly LaneFence[], isUsed: boolean): Promise<void> {
     if (dropped.length === 0) return;
-    const giving = store.giveBack(replica, dropped, isUsed);
+    const giving = store.giveBack(ownership.replica(), dropped, isUsed);
     given = Promise.allSettled([given, giving]).then(() => {});
     await giving;
     if (isUsed) onHandOver(dropped.map(({ webhook }) => webhook));
@@ -129,10 +121,9 @@ export async function startLeases(parts: LeaseParts) {
     cancelWatch();
     // Lanes of a replica that has ended look like those of a killed one.
     await Promise.all([running, given]);
-    const own = ownership.owned().map(({ webhook }) => webhook);
     try {
-      await giveBack(ownership.drop(own), true);
-      await store.end(replica);
+      await giveBack(ownership.drop(ownership.owned()), true);
+      await store.end(ownership.replica());
     } catch (error) {
       log.warn({ err: error }, 'could not give the lanes back: others take them when the lease ends');
     }
@@ -145,11 +136,11 @@ export async function startLeases(parts: LeaseParts) {
   let stopping: Promise<void> | undefined;
   return {
     async take(webhooks: readonly string[]): Promise<TakenLane[]> {
-      const life = replica;
+      const life = ownership.replica();
       const wanted = ownership.wants(webhooks, timers.elapsed());
       if (wanted.length === 0) return [];
       const taken = await store.take(life, wanted);
-      if (life !== replica) return [];
+      if (life !== ownership.replica()) return [];
       const now = timers.elapsed();
       for (const { webhook, fence } of taken) ownership.taken(webhook, fence, now);
       return taken.map(({ leftBy, ...lane }) => ({
@@ -162,8 +153,7 @@ export async function startLeases(parts: LeaseParts) {
     listen(to: OwnerListener): void {
       listener = to;
     },
-    /** The id of this replica in the rows; a new one after each lease that ended. */
-    replica: () => replica,
+    replica: ownership.replica,
     mayServe: (webhook: string) => ownership.mayServe(webhook, timers.elapsed()),
     isFor: ownership.isFor,
     /** The store found that others own these lanes. */

@@ -18,15 +18,17 @@ type Owned = { fence: number; keptUntil: number };
  * a lane until its lease ends or another is its favourite. An orphan stays a while longer: its favourite may ignore it
  * again.
  */
-export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<typeof limits>) {
+export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }: Bounds<typeof limits>) {
   let self = '';
   let members: readonly string[] = [];
-  let leaseEndsAt = -Infinity;
+  /** When the last renewal of the lease was requested. */
+  let renewedAt = -Infinity;
   let lanes = new Map<string, Owned>();
   /** Lanes of others that had no owner when last seen. */
   const orphans = new Map<string, Unowned>();
 
   const isFavourite = (webhook: string) => favouriteOf(webhook, members) === self;
+  const endsAt = () => renewedAt + leaseMs - marginMs;
 
   function isOrphan(webhook: string, now: number): boolean {
     const known = orphans.get(webhook);
@@ -45,7 +47,7 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
   return {
     /** Which of these lanes, apparently without an owner, this replica may try to take now. */
     wants: (webhooks: readonly string[], now: number) =>
-      now < leaseEndsAt ? webhooks.filter((webhook) => isFavourite(webhook) || isOrphan(webhook, now)) : [],
+      now < endsAt() ? webhooks.filter((webhook) => isFavourite(webhook) || isOrphan(webhook, now)) : [],
     taken(webhook: string, fence: number, now: number): void {
       lanes.set(webhook, { fence, keptUntil: orphans.delete(webhook) ? now + keptMs : now });
     },
@@ -62,14 +64,19 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
     lost(taken: readonly LaneFence[]): void {
       for (const { webhook, fence } of taken) if (lanes.get(webhook)?.fence === fence) lanes.delete(webhook);
     },
-    owned: () => fencesOf(lanes),
+    owned: () => [...lanes.keys()],
     /** Whether deliveries of this lane may be sent now: this replica owns it, and the lease has not ended. */
-    mayServe: (webhook: string, now: number) => now < leaseEndsAt && lanes.has(webhook),
+    mayServe: (webhook: string, now: number) => now < endsAt() && lanes.has(webhook),
     /** Whether this replica is responsible for the lane. */
     isFor: (webhook: string) => lanes.has(webhook) || isFavourite(webhook),
-    /** The lease was renewed by a request sent at this time. */
+    /** The id of this replica; a new one after each lease that ended. */
+    replica: () => self,
+    isBegun: () => renewedAt > -Infinity,
+    /** When to renew the lease, or begin it. */
+    renewsAt: () => renewedAt + renewMs,
+    /** The lease was begun or renewed by a request sent at this time. */
     renewed(sentAt: number): void {
-      leaseEndsAt = sentAt + leaseMs - marginMs;
+      renewedAt = sentAt;
     },
     /**
      * These replicas dispatch now. Returns the consequences for this one, at each call until it has given lanes back:
@@ -86,22 +93,18 @@ export function createOwnership({ leaseMs, marginMs, orphanMs, keptMs }: Bounds<
       return { leaving, isAnyGone };
     },
     /** When the lease ends for this replica: before it ends for all others. */
-    endsAt: () => leaseEndsAt,
+    endsAt,
     /** The lease may have ended: this replica starts again under a new name, without lanes. Returns those it lost. */
-    begin(replica: string): LaneFence[] {
-      const lost = fencesOf(lanes);
+    begin(replica: string): string[] {
+      const lost = [...lanes.keys()];
       self = replica;
       members = [replica];
-      leaseEndsAt = -Infinity;
+      renewedAt = -Infinity;
       lanes = new Map();
       orphans.clear();
       return lost;
     },
   };
-}
-
-function fencesOf(lanes: ReadonlyMap<string, Owned>): LaneFence[] {
-  return [...lanes].map(([webhook, { fence }]) => ({ webhook, fence }));
 }
 
 /** The replica with the highest weight for this lane (rendezvous hashing); undefined without replicas. */
