@@ -132,7 +132,8 @@ async function findDelivery(
   event: string,
 ): Promise<{ webhook: Webhook; delivery: Delivery }> {
   const webhook = await findWebhook(context, owner, id);
-  const delivery = await context.deliveries.delivery(id, event);
+  const one = { state: undefined, events: [event], from: '', after: undefined, limit: 1 };
+  const [delivery] = await context.deliveries.page({ owner, webhook: id, ...one });
   if (delivery === undefined) throw noDelivery();
   return { webhook, delivery };
 }

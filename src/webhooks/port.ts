@@ -41,7 +41,6 @@ export interface DeliveryStore {
   page(query: DeliveriesQuery): Promise<Delivery[]>;
   /** The newest events that announced plants with this id to the viewer, newest first. */
   plantEvents(query: PlantEventsQuery): Promise<string[]>;
-  delivery(webhook: string, event: string): Promise<Delivery | undefined>;
   /** The attempts of a delivery, oldest first; only the newest are kept (`delivery.attemptsKept`). */
   attempts(webhook: string, event: string): Promise<AttemptRecord[]>;
   /** Writes an event for this webhook only. False when the owner has no such webhook. */

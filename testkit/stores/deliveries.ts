@@ -2,6 +2,7 @@ import type { Delivery, DeliveryState, DeliveryStore, Webhook } from '../../src/
 
 type Wanted = {
   state?: DeliveryState | undefined;
+  events?: readonly string[] | undefined;
   /** Only deliveries of events before this one. */
   before?: string | undefined;
   limit?: number;
@@ -11,8 +12,19 @@ type Wanted = {
 export function deliveriesTo(
   store: { deliveries: Pick<DeliveryStore, 'page'> },
   { owner, id }: Pick<Webhook, 'owner' | 'id'>,
-  { state, before, limit = 100 }: Wanted = {},
+  { state, events, before, limit = 100 }: Wanted = {},
 ): Promise<Delivery[]> {
   const after = before === undefined ? undefined : { event: before, webhook: '' };
-  return store.deliveries.page({ owner, webhook: id, state, events: undefined, from: 'evt_', after, limit });
+  return store.deliveries.page({ owner, webhook: id, state, events, from: 'evt_', after, limit });
+}
+
+/** The delivery of an event to a webhook. */
+export async function deliveryTo(
+  store: { deliveries: Pick<DeliveryStore, 'page'> },
+  owner: number,
+  webhook: string,
+  event: string,
+): Promise<Delivery | undefined> {
+  const [delivery] = await deliveriesTo(store, { owner, id: webhook }, { events: [event], limit: 1 });
+  return delivery;
 }

@@ -31,7 +31,7 @@ type Part = {
   >;
   deliveries: Pick<
     Store['deliveries'],
-    'page' | 'delivery' | 'attempts' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
+    'page' | 'attempts' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
   >;
   chores: Pick<Store['chores'], 'hasChores' | 'advance'>;
 };
@@ -212,14 +212,11 @@ function deliveryStoreOf({ rows, requests, plants, chores, setTime, webhook }: G
     feedTypes.includes(event.type) && isVisible(rows, of, event);
 
   return {
-    page: async ({ webhook: of = '' }) =>
+    page: async ({ webhook: of = '', events }) =>
       [...deliveriesOf(rows, of).values()]
         .map(shown)
+        .filter(({ event }) => events?.includes(event.id) ?? true)
         .sort((one, other) => (one.event.id < other.event.id ? 1 : -1)),
-    async delivery(of, event) {
-      const row = find(of, event);
-      return row && shown(row);
-    },
     attempts: async (of, event) => [...(find(of, event)?.kept ?? [])].sort(byNumber).map(([, kept]) => kept),
     async createTest({ owner, webhook: of, event, due }) {
       const found = webhook(of, owner);

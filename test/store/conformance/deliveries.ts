@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createIds } from '../../../src/runtime.ts';
 import type { DeliveryState } from '../../../src/webhooks/port.ts';
-import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
+import { deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** What owners see of their deliveries, and what they resend. */
@@ -74,8 +74,8 @@ export function deliveriesConformance(ready: () => Given): void {
 
     test('a missing delivery is not found', async () => {
       const { store } = ready();
-      const { hook } = await ready().subscriber(0);
-      assert.equal(await store.deliveries.delivery(hook, 'evt_0'), undefined);
+      const { owner, hook } = await ready().subscriber(0);
+      assert.equal(await deliveryTo(store, owner, hook, 'evt_0'), undefined);
       assert.deepEqual(await store.deliveries.attempts(hook, 'evt_0'), []);
     });
   });

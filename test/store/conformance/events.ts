@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { ExpiryPosition } from '../../../src/webhooks/port.ts';
+import { deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given } from '../../../testkit/stores/given.ts';
 
 /** The feed of events, and their retention. */
@@ -117,7 +118,7 @@ export function eventsConformance(ready: () => Given): void {
       await create(owner);
       await removeBefore(bound);
       for (const { event } of sent) {
-        assert.equal(await store.deliveries.delivery(hook, event.id), undefined);
+        assert.equal(await deliveryTo(store, owner, hook, event.id), undefined);
         assert.deepEqual(await store.deliveries.attempts(hook, event.id), []);
       }
       assert.deepEqual((await walk(owner, undefined, 5)).plants, [6n]);
@@ -157,7 +158,7 @@ export function eventsConformance(ready: () => Given): void {
       assert.ok(first);
       await store.deliveries.redeliver({ owner, webhook: hook, event: first.event.id, at: AT });
       await removeBefore(ids.next('evt'), owner);
-      assert.equal((await store.deliveries.delivery(hook, first.event.id))?.state, 'pending');
+      assert.equal((await deliveryTo(store, owner, hook, first.event.id))?.state, 'pending');
       const { plants, position } = await walk(owner, undefined, 5);
       assert.deepEqual(plants, []);
       assert.equal(await store.events.latestPosition(owner), position);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
+import { deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** What delivery records. */
@@ -22,7 +22,7 @@ export function outcomesConformance(ready: () => Given): void {
   }
 
   const attemptsOf = (hook: string, event: string) => ready().store.deliveries.attempts(hook, event);
-  const shown = (hook: string, event: string) => ready().store.deliveries.delivery(hook, event);
+  const shown = (owner: number, hook: string, event: string) => deliveryTo(ready().store, owner, hook, event);
 
   describe('outcomes', () => {
     test('a successful delivery is no longer due', async () => {
@@ -62,10 +62,10 @@ export function outcomesConformance(ready: () => Given): void {
     test('a recorded attempt is not written twice', async () => {
       const { record } = ready();
       for (const outcome of [{}, failed, retried]) {
-        const { hook, made } = await one();
+        const { owner, hook, made } = await one();
         for (let times = 0; times < 3; times++)
           assert.equal(await record(outcomeOf(made, outcome)), 'settled');
-        assert.equal((await shown(hook, made.event.id))?.attempts, 1);
+        assert.equal((await shown(owner, hook, made.event.id))?.attempts, 1);
         assert.equal((await attemptsOf(hook, made.event.id)).length, 1);
       }
     });
@@ -82,7 +82,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.ok(again);
       assert.equal(again.generation, made.generation + 1);
       assert.equal(await record(outcomeOf(again)), 'settled');
-      const { state, attempts, reason } = (await shown(hook, event)) ?? {};
+      const { state, attempts, reason } = (await shown(owner, hook, event)) ?? {};
       assert.deepEqual([state, attempts, reason], ['delivered', 2, undefined]);
       assert.deepEqual(
         (await attemptsOf(hook, event)).map(({ at }) => at),
@@ -92,18 +92,18 @@ export function outcomesConformance(ready: () => Given): void {
 
     test('of two outcomes of one generation the second is ignored', async () => {
       const { record } = ready();
-      const { hook, made } = await one();
+      const { owner, hook, made } = await one();
       assert.equal(await record(outcomeOf(made)), 'settled');
       const other = outcomeOf(made, { ...failed, attempt: { ...outcomeOf(made).attempt, at: AT + 3 } });
       assert.equal(await record(other), 'late');
-      const { state, attempts } = (await shown(hook, made.event.id)) ?? {};
+      const { state, attempts } = (await shown(owner, hook, made.event.id)) ?? {};
       assert.deepEqual([state, attempts], ['delivered', 1]);
       assert.equal((await attemptsOf(hook, made.event.id)).length, 1);
     });
 
     test('an attempt is stored with all of its details', async () => {
       const { record } = ready();
-      const { hook, made } = await one();
+      const { owner, hook, made } = await one();
       const attempt = {
         at: AT + 3,
         durationMs: 7,
@@ -115,13 +115,13 @@ export function outcomesConformance(ready: () => Given): void {
       const next = { state: 'pending', due: AT + 5, step: 1 } as const;
       await record(outcomeOf(made, { attempt, reason: 'it broke', next }));
       assert.deepEqual(await attemptsOf(hook, made.event.id), [attempt]);
-      const { state, attempts, reason, nextAttemptAt } = (await shown(hook, made.event.id)) ?? {};
+      const { state, attempts, reason, nextAttemptAt } = (await shown(owner, hook, made.event.id)) ?? {};
       assert.deepEqual([state, attempts, reason, nextAttemptAt], ['pending', 1, 'it broke', AT + 5]);
     });
 
     test('only the newest attempts are kept, but all are counted', async () => {
       const { due, record } = ready();
-      const { hook } = await ready().subscriber(1);
+      const { owner, hook } = await ready().subscriber(1);
       let event = '';
       for (let n = 0; n < 103; n++) {
         const [made] = await due(hook);
@@ -129,7 +129,7 @@ export function outcomesConformance(ready: () => Given): void {
         event = made.event.id;
         await record(outcomeOf(made, { ...retried, attempt: { ...outcomeOf(made).attempt, at: AT + n } }));
       }
-      assert.equal((await shown(hook, event))?.attempts, 103);
+      assert.equal((await shown(owner, hook, event))?.attempts, 103);
       const kept = await attemptsOf(hook, event);
       assert.deepEqual([kept.length, kept[0]?.at], [100, AT + 3]);
     });

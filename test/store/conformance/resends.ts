@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ANEW } from '../../../src/webhooks/delivery/port.ts';
-import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
+import { deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** What a redelivery and a replay mean for a delivery, whatever becomes of it meanwhile. */
@@ -37,7 +37,7 @@ export function resendsConformance(ready: () => Given): void {
       assert.ok(made);
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });
       await store.deliveries.redeliver({ owner, webhook: hook, event: made.event.id, at: AT });
-      assert.equal((await store.deliveries.delivery(hook, made.event.id))?.state, 'held');
+      assert.equal((await deliveryTo(store, owner, hook, made.event.id))?.state, 'held');
     });
 
     test('events from before the webhook was created are sent too', async () => {

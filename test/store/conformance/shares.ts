@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { User } from '../../../src/access/port.ts';
 import type { PlantField, Position } from '../../../src/plants/port.ts';
-import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
+import { deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 export function sharesConformance(ready: () => Given): void {
@@ -327,7 +327,7 @@ export function sharesConformance(ready: () => Given): void {
       assert.ok(waiting);
       await ready().record(outcomeOf(waiting));
       await expire();
-      assert.equal(await store.deliveries.delivery(hook, waiting.event.id), undefined);
+      assert.equal(await deliveryTo(store, bob.id, hook, waiting.event.id), undefined);
       assert.deepEqual((await feed(ann)).names, []);
     });
 

@@ -186,7 +186,7 @@ for (const mode of MODES) {
         const page = { owner, webhook: hook, state: undefined, from: '', after: undefined, limit: 2 };
         await store.deliveries.page({ ...page, events });
         await store.deliveries.page({ ...page, webhook: undefined, events: undefined });
-        await store.deliveries.delivery(hook, claim?.event.id ?? '');
+        await store.deliveries.page({ ...page, events: [claim?.event.id ?? ''], limit: 1 });
         await store.deliveries.attempts(hook, claim?.event.id ?? '');
         await store.webhooks.health(hook);
       });

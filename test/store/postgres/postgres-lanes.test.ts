@@ -10,6 +10,7 @@ import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.t
 import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { senderWith } from '../../../testkit/receivers/sending.ts';
 import { eventsIn } from '../../../testkit/service/owner.ts';
+import { deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { type Due, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import {
@@ -194,7 +195,7 @@ describe('lanes of several replicas', () => {
 
   describe('outcomes', () => {
     test('outcomes of a replica that lost the lane are discarded, and those of the new owner count', async () => {
-      const { one, hook } = await two(2);
+      const { one, owner, hook } = await two(2);
       const [first, second] = await one.due(hook);
       assert.ok(first && second);
       await endLeases();
@@ -208,12 +209,12 @@ describe('lanes of several replicas', () => {
       assert.equal(await one.record(late), 'lost');
       assert.equal(await other.record(outcomeOf(again)), 'settled');
       assert.equal(await one.record(outcomeOf(second)), 'lost');
-      const shown = await other.store.deliveries.delivery(hook, first.event.id);
+      const shown = await deliveryTo(other.store, owner, hook, first.event.id);
       assert.deepEqual([shown?.state, shown?.attempts], ['delivered', 1]);
     });
 
     test('no lane is taken between checking its owner and committing an outcome', async () => {
-      const { one, hook } = await two(1);
+      const { one, owner, hook } = await two(1);
       const [made] = await one.due(hook);
       assert.ok(made);
       const other = await replica();
@@ -241,7 +242,7 @@ describe('lanes of several replicas', () => {
       await sql('DELETE FROM gate');
       assert.equal(await taken, 2);
       // Answers on two connections arrive in any order: what counts is what the lane's owner finds.
-      const shown = await other.store.deliveries.delivery(hook, made.event.id);
+      const shown = await deliveryTo(other.store, owner, hook, made.event.id);
       assert.deepEqual([shown?.state, shown?.attempts], ['delivered', 1]);
       assert.equal(await recorded, 'settled');
     });

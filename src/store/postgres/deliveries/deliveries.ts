@@ -182,13 +182,6 @@ const PLANT_EVENTS = statement`SELECT e.id
   ORDER BY e.id DESC
   LIMIT $5`;
 
-const FIND = statement`SELECT d.state, d.attempts, d.due, d.leased, d.reason, e.*,
-      w.id AS webhook, w.status = 'disabled' AS is_disabled, w.paused_until
-    FROM webhooks w
-    JOIN deliveries d ON d.subscriber = w.owner AND d.webhook = w.id
-    ${EVENT}
-    WHERE w.id = $1 AND ${OF_WEBHOOK} AND ${IS_VISIBLE} AND d.event = $2`;
-
 const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, error
   FROM attempts d
   WHERE ${OF_WEBHOOK} AND event = $2
@@ -210,7 +203,7 @@ export function deliveryStore(
       const values = [owner, only, state && disabledWith(state), event, last, from, limit];
       const stored = state && storedState(state);
       const rows = events
-        ? await read(LIST_OF_EVENTS, [...values, events, stored])
+        ? await read(LIST_OF_EVENTS, [...values, events.map(pathId), stored])
         : stored === undefined
           ? await read(LIST, values)
           : stored === 'delivered'
@@ -221,10 +214,6 @@ export function deliveryStore(
     async plantEvents({ viewer, plant, from, before = END, limit }) {
       const rows = await read(PLANT_EVENTS, [await visible.of(viewer), `${plant}`, before, from, limit]);
       return rows.map(({ id }) => String(id));
-    },
-    async delivery(webhook, event) {
-      const [row] = await read(FIND, [pathId(webhook), pathId(event)]);
-      return row && toDelivery(row, row);
     },
     attempts: async (webhook, event) =>
       (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),

@@ -57,24 +57,14 @@ const HOOK = `id AS webhook, status = 'disabled' AS is_disabled, paused_until`;
 const EVENTS = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
 
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const one = prepare(db)`SELECT ${COLUMNS}
-    FROM deliveries d
-    ${EVENTS}
-    WHERE d.webhook = ? AND d.event = ? AND ${IS_VISIBLE}`;
   const attempts = prepare(db)`SELECT at, duration_ms, address, status, excerpt, error
     FROM attempts
     WHERE webhook = ? AND event = ?
     ORDER BY generation`;
-  const hookOf = prepare(db)`SELECT ${HOOK} FROM webhooks WHERE id = ?`;
 
   return {
     page: deliveryPage(db, snapshot),
     plantEvents: plantEvents(db, snapshot, visible),
-    delivery: async (webhook: string, event: string): Promise<Delivery | undefined> =>
-      snapshot.read(() => {
-        const [row, hook] = [one.get(webhook, event), hookOf.get(webhook)];
-        return row && hook && toDelivery(row, hook);
-      }),
     attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
       snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
     ...deliveryCounts(db, snapshot, visible),
