@@ -20,7 +20,10 @@ const refused: [rule: string, first: string, last: string][] = [
   ['private', '172.16.0.0', '172.31.255.255'],
   ['reserved', '192.0.0.0', '192.0.0.255'],
   ['documentation', '192.0.2.0', '192.0.2.255'],
+  ['reserved', '192.31.196.0', '192.31.196.255'],
+  ['reserved', '192.52.193.0', '192.52.193.255'],
   ['reserved', '192.88.99.0', '192.88.99.255'],
+  ['reserved', '192.175.48.0', '192.175.48.255'],
   ['private', '192.168.0.0', '192.168.255.255'],
   ['benchmarking', '198.18.0.0', '198.19.255.255'],
   ['documentation', '198.51.100.0', '198.51.100.255'],
@@ -69,6 +72,8 @@ test('the neighbours of the special ranges are public', () => {
     '191.255.255.255',
     '192.0.1.0',
     '192.0.3.0',
+    '192.31.195.255',
+    '192.31.197.0',
     '192.88.98.255',
     '192.88.100.0',
     '192.167.255.255',
@@ -149,6 +154,21 @@ test('an IPv6 address is refused when it lies in one of the networks, or in no g
     }),
     { numRuns: 2000 },
   );
+});
+
+test('the special ranges that only the address library knows are named, too', () => {
+  const special = [
+    '192.31.196.1',
+    '192.52.193.1',
+    '192.175.48.1',
+    '2001:3::1',
+    '2001:20::1',
+    '2620:4f:8000::1',
+  ];
+  for (const address of special) {
+    assert.equal(refusal(address), 'reserved', address);
+    assert.ok(blocked.check(address, address.includes(':') ? 'ipv6' : 'ipv4'), address);
+  }
 });
 
 test('every address in a refused network is refused', () => {
