@@ -282,7 +282,6 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'store/postgres/engine/primary.ts createPrimary': 'which server is the primary, and the connections to it',
   'store/postgres/engine/writer.ts createWriter': 'a batch, and its commands one by one after it failed',
   'store/postgres/replicas/heartbeat.ts startHeartbeat': 'what was heard of the database, and when',
-  'store/postgres/replicas/hints.ts listen': 'one connection that listens, and its retries',
   'store/postgres/replicas/news.ts createNews':
     'who listens, here and in other replicas, and what they were not told yet',
   'store/sqlite/deliveries/lane-client.ts openEmbeddedLanes': 'one connection, and the port for its writes',

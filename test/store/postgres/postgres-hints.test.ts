@@ -123,6 +123,11 @@ describe('hints', () => {
     await told;
   });
 
+  test('a store closes while its connection for hints is being opened', async () => {
+    const store = await open();
+    await soon<void>((done) => void store.close().then(done));
+  });
+
   test('a store closes soon although the connection for hints does not answer', async (t) => {
     const proxy = await startHushableProxy(database.url);
     t.after(proxy.stop);

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
@@ -32,6 +34,7 @@ export type HintsOptions = {
 
 const CHANNEL = 'plant_store';
 const LISTEN: TimedQuery = { text: `LISTEN ${CHANNEL}`, query_timeout: limits.connectMs };
+const PROOF: TimedQuery = { text: 'SELECT 1', query_timeout: limits.connectMs };
 const NOTIFY = statement`SELECT pg_notify('${CHANNEL}', message) FROM unnest($1::text[]) AS message`;
 
 /** The sender, to recognize its own hints, and what it announced. */
@@ -41,8 +44,9 @@ type Message = [sender: string, announced: Announced];
  * Tells other replicas what a transaction announced, and hears them (`NOTIFY`, `LISTEN`). Hints may get lost: receivers
  * also check from time to time.
  */
-export function createHints(options: HintsOptions, sender: string) {
+export function createHints(options: HintsOptions) {
   const { database, log } = options;
+  const sender = randomBytes(8).toString('hex');
   const ear = options.listens ? listen(options, sender) : undefined;
   let pending = nothingAnnounced();
   let timer: NodeJS.Timeout | undefined;
@@ -106,61 +110,44 @@ function parts({ lanes, owners, changed, access }: Announced): Announced[] {
 
 /** Listens on a connection of its own, and reconnects when it breaks or the primary changes. */
 function listen({ database, log, onHint }: HintsOptions, sender: string) {
-  let client: pg.Client | undefined;
-  let url: string | undefined;
+  const closed = new AbortController();
   let retryMs: number = limits.listenRetryMs.first;
-  let connecting: Promise<void> = Promise.resolve();
-  let timer: NodeJS.Timeout | undefined;
-  let isClosed = false;
 
-  async function connect(): Promise<void> {
+  /** Until the connection ends, the server falls silent, or another one is the primary. */
+  async function listenTo(url: string): Promise<void> {
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: limits.connectMs,
+      application_name: 'plant-store hints',
+    });
+    const ended = new AbortController();
+    const over = AbortSignal.any([closed.signal, ended.signal]);
+    over.addEventListener('abort', () => leave(client));
+    client.on('error', () => {});
+    client.on('end', () => ended.abort());
+    client.on('notification', ({ payload = '' }) => hear(payload));
     try {
-      url = await database.primaryUrl();
-      if (isClosed) return;
-      const opened = new pg.Client({
-        connectionString: url,
-        connectionTimeoutMillis: limits.connectMs,
-        application_name: 'plant-store hints',
-      });
-      client = opened;
-      opened.on('error', () => {});
-      opened.on('end', () => connectLater());
-      opened.on('notification', ({ payload }) => hear(payload ?? ''));
-      await opened.connect();
-      await opened.query(LISTEN);
+      await client.connect();
+      await client.query(LISTEN);
       retryMs = limits.listenRetryMs.first;
-    } catch (error) {
-      log.debug({ err: error }, 'could not listen for hints');
-      leave();
-      connectLater();
+      do {
+        await pause(limits.listenProofMs, undefined, { signal: over });
+        await client.query(PROOF);
+      } while ((await database.primaryUrl()) === url);
+    } finally {
+      leave(client);
     }
   }
 
-  function connectLater(): void {
-    if (isClosed || timer) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      connecting = connect();
-    }, retryMs);
-    retryMs = Math.min(2 * retryMs, limits.listenRetryMs.most);
-  }
-
-  /** Does not wait for an answer, since the other side may be gone. */
-  function leave(): void {
-    client?.end().catch(() => {});
-    // The library's types omit the connection.
-    (client as unknown as { connection: { stream: Socket } } | undefined)?.connection.stream.destroy();
-  }
-
-  /** Detects a server that fell silent, or is no longer the primary. */
-  async function prove(): Promise<void> {
-    if (timer || !client) return;
-    const asked: TimedQuery = { text: 'SELECT 1', query_timeout: limits.connectMs };
-    const isAlive = await client.query(asked).then(
-      async () => (await database.primaryUrl()) === url,
-      () => false,
-    );
-    if (!isAlive) leave();
+  async function run(): Promise<void> {
+    while (!closed.signal.aborted) {
+      await database
+        .primaryUrl()
+        .then(listenTo)
+        .catch((error: unknown) => log.debug({ err: error }, 'could not listen for hints'));
+      await pause(retryMs, undefined, { signal: closed.signal }).catch(() => {});
+      retryMs = Math.min(2 * retryMs, limits.listenRetryMs.most);
+    }
   }
 
   function hear(payload: string): void {
@@ -168,17 +155,22 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
     if (message && message[0] !== sender) onHint(message[1]);
   }
 
-  connecting = connect();
-  const proving = setInterval(() => void prove().catch(() => {}), limits.listenProofMs);
+  const running = run();
   return {
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      clearInterval(proving);
-      await connecting;
-      leave();
+    close(): Promise<void> {
+      closed.abort();
+      return running;
     },
   };
+}
+
+/**
+ * Does not wait for an answer, since the other side may be gone. Fails what is in progress, connecting included, which
+ * `end` would leave unsettled.
+ */
+function leave(client: pg.Client): void {
+  // The library's types omit the connection.
+  (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
 /** Undefined for messages not from a replica of this program: any database user may send some. */

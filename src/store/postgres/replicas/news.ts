@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { database as limits } from '../../../limits.ts';
 import type { LaneNews } from '../../../webhooks/delivery/port.ts';
@@ -24,8 +23,7 @@ export function createNews(options: NewsOptions) {
   const stopped = new AbortController();
   let settlingUnderWay: Promise<void> | undefined;
 
-  const onHint = (announced: Announced) => void tell(announced);
-  const hints = createHints({ ...options, onHint }, randomBytes(8).toString('hex'));
+  const hints = createHints({ ...options, onHint: (announced) => void tell(announced) });
 
   async function tell({ lanes, owners, changed, access }: Announced): Promise<void> {
     if (lanes.length + changed.length > 0)
