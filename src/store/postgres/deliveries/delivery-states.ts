@@ -19,6 +19,15 @@ export const IS_UNDELIVERED = `d.state <> 'delivered'`;
  */
 export const momentOf = (event: string) => `left(${event}, 13)`;
 
+/** When the first delivery of the webhook `w` is due. */
+export const FIRST_DUE = `(
+    SELECT due
+    FROM deliveries
+    WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
+    ORDER BY due
+    LIMIT 1
+  )`;
+
 export const IS_DISABLED = `(SELECT status = 'disabled' FROM webhooks WHERE id = $1)`;
 
 /**

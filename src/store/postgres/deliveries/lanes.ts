@@ -4,7 +4,7 @@ import { KNOWN_TYPES, readLane } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { type Database, type Row, statement } from '../engine/database.ts';
 import { DATABASE_NOW } from '../replicas/database-clock.ts';
-import { momentOf, OF_WEBHOOK } from './delivery-states.ts';
+import { FIRST_DUE, momentOf, OF_WEBHOOK } from './delivery-states.ts';
 
 /** The reads of a lane's owner. */
 export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
@@ -40,20 +40,18 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
  */
 export const IS_ALIVE = `r.alive_until > ${DATABASE_NOW} AND r.alive_until <= ${DATABASE_NOW} + ${leases.leaseMs}`;
 
-/** Whether a live replica other than `self` owns a lane. */
-export const isOfAnother = (webhook: string, self: string) => `EXISTS (
-        SELECT 1
-        FROM lanes l
-        JOIN replicas r ON r.id = l.replica AND ${IS_ALIVE}
-        WHERE l.webhook = ${webhook} AND l.replica <> ${self}
-      )`;
-
-/** One lookup per enabled webhook. Skips deliveries due later than in $4 milliseconds, and lanes of live replicas. */
-export const FIND_WORK = statement`WITH others AS MATERIALIZED (
+/** A part of a WITH, for `IS_FREE`: the live replicas other than `self`. */
+export const othersThan = (self: string) => `others AS MATERIALIZED (
     SELECT r.id
     FROM replicas r
-    WHERE r.id <> $1 AND ${IS_ALIVE}
-  )
+    WHERE r.id <> ${self} AND ${IS_ALIVE}
+  )`;
+
+/** Whether none of them owns the lane `l`. */
+export const IS_FREE = '(l.replica IN (SELECT id FROM others)) IS NOT TRUE';
+
+/** One lookup per enabled webhook. Skips deliveries due later than in $4 milliseconds, and lanes of live replicas. */
+export const FIND_WORK = statement`WITH ${othersThan('$1')}
   SELECT w.id AS webhook, d.due, EXISTS (
       SELECT 1
       FROM deliveries
@@ -61,15 +59,9 @@ export const FIND_WORK = statement`WITH others AS MATERIALIZED (
     ) AS is_asked
   FROM webhooks w
   LEFT JOIN lanes l ON l.webhook = w.id
-  CROSS JOIN LATERAL (
-    SELECT due
-    FROM deliveries
-    WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
-    ORDER BY due
-    LIMIT 1
-  ) d
+  CROSS JOIN LATERAL ${FIRST_DUE} d
   WHERE w.id > $2 AND w.status = 'enabled' AND d.due <= (SELECT ${DATABASE_NOW} + $4::int8)
-    AND (l.replica IN (SELECT id FROM others)) IS NOT TRUE
+    AND ${IS_FREE}
   ORDER BY w.id
   LIMIT $3`;
 

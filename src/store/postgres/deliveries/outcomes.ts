@@ -43,39 +43,21 @@ export function recordOutcomes(
 
 type Input = ReturnType<typeof inputOf>;
 
-function inputOf(outcome: Outcome, n: number) {
-  const { webhook, fence, event, generation, step, attempt, reason, next } = outcome;
-  const { at, durationMs, address, status, excerpt, error } = attempt;
+function inputOf({ attempt, next, laneState, begins, ...outcome }: Outcome, n: number) {
   return {
     n,
-    webhook,
-    fence,
-    event,
-    generation,
-    step,
-    at,
-    duration_ms: durationMs,
-    address,
-    status,
-    excerpt: storable(excerpt),
-    error: storable(error),
-    reason: storable(reason),
+    ...outcome,
+    ...attempt,
+    excerpt: storable(attempt.excerpt),
+    error: storable(attempt.error),
+    reason: storable(outcome.reason),
     next: next.state,
-    ...(next.state === 'pending' ? { next_due: next.due, next_step: next.step } : {}),
+    ...(next.state === 'pending' ? { nextDue: next.due, nextStep: next.step } : {}),
   };
 }
 
-function inputOfSummary({ webhook, laneState, successAt, failureAt }: Summary) {
-  const { generation, pausedUntil, failingSince, disabledReason } = laneState;
-  return {
-    webhook,
-    generation,
-    paused_until: pausedUntil,
-    failing_since: failingSince,
-    disabled_reason: storable(disabledReason),
-    success_at: successAt,
-    failure_at: failureAt,
-  };
+function inputOfSummary({ laneState, ...times }: Summary) {
+  return { ...times, ...laneState, disabledReason: storable(laneState.disabledReason) };
 }
 
 /** PostgreSQL cannot store NUL or lone surrogates; a response may contain both. */
@@ -107,15 +89,15 @@ const LOCK = statement`SELECT 1
 const RECORD = statement`WITH input AS MATERIALIZED (
     SELECT *
     FROM json_to_recordset($1) AS i(
-      n int, webhook text, fence int8, event text, generation int, step int, at int8, duration_ms int, address text,
-      status int, excerpt text, error text, reason text, next text, next_due int8, next_step int
+      n int, webhook text, fence int8, event text, generation int, step int, at int8, "durationMs" int, address text,
+      status int, excerpt text, error text, reason text, next text, "nextDue" int8, "nextStep" int
     )
   ), judged AS MATERIALIZED (
     SELECT i.*, l.subscriber, a.at IS NULL AS is_free, CASE
         WHEN d.event IS NULL AND (l.webhook IS NOT NULL OR NOT EXISTS (SELECT 1 FROM webhooks WHERE id = i.webhook))
           THEN 'gone'
         WHEN l.webhook IS NULL THEN 'lost'
-        WHEN a.at = i.at AND i.next = 'pending' AND d.step <> i.next_step THEN 'known anew'
+        WHEN a.at = i.at AND i.next = 'pending' AND d.step <> i."nextStep" THEN 'known anew'
         WHEN a.at = i.at THEN 'known'
         WHEN d.state <> 'pending' OR d.fence <> i.generation THEN 'late'
         WHEN i.next = 'delivered' OR d.step = i.step THEN 'settled'
@@ -144,7 +126,7 @@ const RECORD = statement`WITH input AS MATERIALIZED (
   ), kept AS (
     -- An existing attempt belongs to a delivery that was removed and created again.
     INSERT INTO attempts (subscriber, webhook, event, fence, at, duration_ms, address, status, excerpt, error)
-    SELECT subscriber, webhook, event, generation + 1, at, duration_ms, address, status, excerpt, error
+    SELECT subscriber, webhook, event, generation + 1, at, "durationMs", address, status, excerpt, error
     FROM counted
     ON CONFLICT (subscriber, webhook, event, fence) DO UPDATE
     SET at = excluded.at, duration_ms = excluded.duration_ms, address = excluded.address, status = excluded.status,
@@ -159,8 +141,8 @@ const RECORD = statement`WITH input AS MATERIALIZED (
     SET attempts = d.attempts + 1, fence = d.fence + 1, leased = false, asked = false, suspicions = 0,
         reason = c.reason,
         state = CASE c.result WHEN 'settled' THEN c.next ELSE d.state END,
-        step = CASE c.result WHEN 'settled' THEN coalesce(c.next_step, d.step) ELSE 0 END,
-        due = CASE c.result WHEN 'settled' THEN coalesce(c.next_due, d.due) ELSE c.at END
+        step = CASE c.result WHEN 'settled' THEN coalesce(c."nextStep", d.step) ELSE 0 END,
+        due = CASE c.result WHEN 'settled' THEN coalesce(c."nextDue", d.due) ELSE c.at END
     FROM counted c
     WHERE d.subscriber = c.subscriber AND d.webhook = c.webhook AND d.event = c.event AND c.result <> 'late'
   )
@@ -170,18 +152,18 @@ const RECORD = statement`WITH input AS MATERIALIZED (
 
 /** Writes what attempts say about webhooks; their last success and failure even if the webhook was changed since. */
 const FOLLOW = statement`UPDATE webhooks w
-  SET last_success_at = greatest(w.last_success_at, s.success_at),
-      last_failure_at = greatest(w.last_failure_at, s.failure_at),
-      paused_until = CASE WHEN w.generation = s.generation THEN s.paused_until ELSE w.paused_until END,
-      failing_since = CASE WHEN w.generation = s.generation THEN s.failing_since ELSE w.failing_since END,
-      status = CASE WHEN s.disabled_reason IS NULL OR w.generation <> s.generation THEN w.status ELSE 'disabled' END,
+  SET last_success_at = greatest(w.last_success_at, s."successAt"),
+      last_failure_at = greatest(w.last_failure_at, s."failureAt"),
+      paused_until = CASE WHEN w.generation = s.generation THEN s."pausedUntil" ELSE w.paused_until END,
+      failing_since = CASE WHEN w.generation = s.generation THEN s."failingSince" ELSE w.failing_since END,
+      status = CASE WHEN s."disabledReason" IS NULL OR w.generation <> s.generation THEN w.status ELSE 'disabled' END,
       disabled_reason = CASE
-        WHEN s.disabled_reason IS NULL OR w.generation <> s.generation OR w.status = 'disabled' THEN w.disabled_reason
-        ELSE s.disabled_reason
+        WHEN s."disabledReason" IS NULL OR w.generation <> s.generation OR w.status = 'disabled' THEN w.disabled_reason
+        ELSE s."disabledReason"
       END
   FROM json_to_recordset($1) AS s(
-    webhook text, generation int8, paused_until int8, failing_since int8, disabled_reason text, success_at int8,
-    failure_at int8
+    webhook text, generation int8, "pausedUntil" int8, "failingSince" int8, "disabledReason" text, "successAt" int8,
+    "failureAt" int8
   )
   WHERE w.id = s.webhook AND w.status <> 'deleted'`;
 

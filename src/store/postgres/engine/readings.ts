@@ -1,6 +1,6 @@
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
 import { addWebhooks, noWebhooks } from '../../rows.ts';
-import { momentOf } from '../deliveries/delivery-states.ts';
+import { FIRST_DUE, momentOf } from '../deliveries/delivery-states.ts';
 import { type Database, statement } from './database.ts';
 
 /** Two lookups per webhook, like a search for work (`lanes.ts`). */
@@ -21,13 +21,7 @@ export const WEBHOOKS = statement`SELECT count(*) FILTER (WHERE w.status = 'enab
       FETCH FIRST ROW WITH TIES
     ) d
   ) o ON true
-  LEFT JOIN LATERAL (
-    SELECT due
-    FROM deliveries
-    WHERE subscriber = w.owner AND webhook = w.id AND state = 'pending'
-    ORDER BY due
-    LIMIT 1
-  ) d ON true
+  LEFT JOIN LATERAL ${FIRST_DUE} d ON true
   WHERE w.status <> 'deleted'`;
 
 const SIZE = statement`SELECT pg_database_size(current_database()) AS bytes`;

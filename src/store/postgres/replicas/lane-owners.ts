@@ -1,6 +1,6 @@
 import { lanes as limits } from '../../../limits.ts';
 import type { LeaseStore } from '../../../webhooks/delivery/leases.ts';
-import { IS_ALIVE, isOfAnother } from '../deliveries/lanes.ts';
+import { IS_ALIVE, IS_FREE, othersThan } from '../deliveries/lanes.ts';
 import { type Database, statement } from '../engine/database.ts';
 import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
 
@@ -68,10 +68,11 @@ const MEMBERS = statement`SELECT ${DATABASE_TIME} AS time, array(
   ) AS members`;
 
 /** Live replicas keep their lanes. Locks in the same order as `deliveries/outcomes.ts`. */
-const TAKE = statement`WITH free AS MATERIALIZED (
+const TAKE = statement`WITH ${othersThan('$2')}, free AS MATERIALIZED (
     SELECT w.id AS webhook, w.owner AS subscriber
     FROM webhooks w
-    WHERE w.id = ANY ($1::text[]) AND w.status = 'enabled' AND NOT ${isOfAnother('w.id', '$2')}
+    LEFT JOIN lanes l ON l.webhook = w.id
+    WHERE w.id = ANY ($1::text[]) AND w.status = 'enabled' AND ${IS_FREE}
   ), known AS MATERIALIZED (
     SELECT webhook, replica
     FROM lanes
@@ -86,11 +87,7 @@ const TAKE = statement`WITH free AS MATERIALIZED (
     ORDER BY f.webhook
     ON CONFLICT (webhook) DO UPDATE
     SET replica = excluded.replica, fence = l.fence + 1
-    WHERE NOT EXISTS (
-      SELECT 1
-      FROM replicas r
-      WHERE r.id = l.replica AND r.id <> excluded.replica AND ${IS_ALIVE}
-    )
+    WHERE ${IS_FREE}
     RETURNING webhook, fence
   )
   SELECT t.webhook, t.fence, k.replica AS before
