@@ -1,7 +1,9 @@
 import type { Caller } from '../../../idempotency/port.ts';
 import type { NewPlant } from '../../../plants/port.ts';
+import type { Work } from '../../../webhooks/delivery/port.ts';
 import type { Created, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import { FEED_TX } from '../deliveries/events.ts';
+import type { Row } from '../engine/database.ts';
 import type { Announced } from '../replicas/hints.ts';
 
 export type Create = { plant: NewPlant; caller: Caller | undefined };
@@ -44,14 +46,15 @@ export const EFFECTS = `written AS (
       ORDER BY s.subscriber, s.webhook, m.event
     )`;
 
-/** The webhooks with new deliveries, as `LaneRow[]`. */
-export const LANES = `(
-      SELECT json_agg(json_build_array(webhook, due))
+/** The columns for `announce`. */
+export const ANNOUNCED = `(SELECT json_agg(owner) FROM makers) AS owners, (
+      SELECT json_agg(json_build_object('webhook', webhook, 'due', due))
       FROM subscriptions
-    )`;
+    ) AS lanes`;
 
-export type LaneRow = [webhook: string, due: number];
-
-export function announceLanes(announced: Announced, lanes: readonly LaneRow[] | null): void {
-  for (const [webhook, due] of lanes ?? []) announced.lanes.push({ webhook, due });
+/** Announces the owners of new events, and the webhooks with new deliveries. */
+export function announce(announced: Announced, { owners, lanes }: Row): void {
+  // `ANNOUNCED` selects arrays of this form, or null.
+  announced.owners.push(...((owners as number[] | null) ?? []));
+  announced.lanes.push(...((lanes as Work[] | null) ?? []));
 }

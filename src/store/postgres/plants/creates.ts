@@ -1,24 +1,13 @@
-import type { AppError } from '../../../errors.ts';
 import { foldName, LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import type { WriteRules } from '../../store.ts';
-import { fault, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
+import { KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import { type Statement, statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
 import type { Batched } from '../engine/writer.ts';
-import type { Announced } from '../replicas/hints.ts';
 import { ASSIGNED, HEEDS_COUNTERS, stepOver } from './assigned-ids.ts';
-import {
-  announceLanes,
-  type Create,
-  type CreateResult,
-  EFFECTS,
-  LANES,
-  type LaneRow,
-} from './create-effects.ts';
+import { ANNOUNCED, announce, type Create, type CreateResult, EFFECTS } from './create-effects.ts';
 import { removeOver, requestOf } from './idempotency.ts';
 import { arePlain, bindPlain, plainOutcomes } from './plain-creates.ts';
-
-const NO_OWNER = 'no owner';
 
 /** Adds the plants of a batch with their events and deliveries in one statement. */
 export function creates({ deliveryDelayMs, maxPlantsPerUser }: WriteRules): Batched<Create> {
@@ -46,63 +35,29 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: WriteRules): Batc
       const input = commands.map((command, n) => inputOf(command, n, deliveryDelayMs));
       return { statement, values: [JSON.stringify(input), ...(isLimited ? [maxPlantsPerUser] : [])] };
     },
-    outcomes([row], commands, announced) {
-      if (row && isPlain(commands)) return plainOutcomes(row, commands, announced);
-      // The statement returns one row of this form.
-      const { outcomes, lanes } = row as unknown as CreateRow;
-      announce(announced, { outcomes, lanes }, commands);
-      return outcomes.map(outcomeOf);
+    outcomes([row = {}], commands, announced) {
+      if (isPlain(commands)) return plainOutcomes(row, commands, announced);
+      announce(announced, row);
+      // The statement returns an array of this form.
+      const outcomes = row.outcomes as [refusal: Exclude<CreateResult, bigint>, made: string | null][];
+      return outcomes.map(([refusal, made]): CreateResult => (made === null ? refusal : BigInt(made)));
     },
   };
 }
 
-type CreateRow = {
-  outcomes: Outcome[];
-  lanes: LaneRow[] | null;
-};
-type Outcome = [refusal: string | null, id: string | null, isMade: boolean];
-
-function inputOf({ plant, caller }: Create, n: number, delayMs: number) {
-  const { owner, id, name, tag, event, at, trace } = plant;
+function inputOf({ plant: { id, ...plant }, caller }: Create, n: number, delayMs: number) {
   const input = {
+    ...plant,
     n,
-    owner,
     wanted: id?.toString(),
-    name,
-    folded: foldName(name),
-    tag,
-    event,
-    at,
-    trace,
-    due: at + delayMs,
+    folded: foldName(plant.name),
+    due: plant.at + delayMs,
     caller: caller?.user,
   };
   const once = caller?.once;
   if (!once) return input;
   const { fingerprint, expiresAt, answer } = once;
-  const { appendsId, ...kept } = answer;
-  return {
-    ...{ ...input, ...kept, request: requestOf(once), fingerprint },
-    ...{ expires_at: expiresAt, appends_id: appendsId },
-  };
-}
-
-function announce(announced: Announced, { outcomes, lanes }: CreateRow, commands: readonly Create[]): void {
-  announceLanes(announced, lanes);
-  const owners = commands.flatMap(({ plant }, n) => (outcomes[n]?.[2] ? [plant.owner] : []));
-  announced.owners.push(...new Set(owners));
-}
-
-function outcomeOf([refusal, id, isMade]: Outcome): CreateResult | AppError {
-  if (isMade && id !== null) return BigInt(id);
-  switch (refusal) {
-    case null:
-      return null;
-    case NO_OWNER:
-      return fault(new Error('a plant of a user who does not exist'));
-    default:
-      return refusal as CreateResult;
-  }
+  return { ...input, ...answer, request: requestOf(once), fingerprint, expiresAt };
 }
 
 /** Added to a count that is only a lower bound, so that the owner has no room. */
@@ -140,8 +95,8 @@ const JUDGED = `input AS MATERIALIZED (
       SELECT *
       FROM json_to_recordset($1) AS i(
         n int, owner int8, wanted int8, name text, folded text, tag text, event text, at int8, trace text, due int8, caller int8,
-        request text, fingerprint text, status int, location text, appends_id boolean, body text,
-        expires_at int8
+        request text, fingerprint text, status int, location text, "appendsId" boolean, body text,
+        "expiresAt" int8
       )
     ), people AS MATERIALIZED (
       SELECT id, disabled_at IS NULL AS is_active, ${HEEDS_COUNTERS}
@@ -151,9 +106,8 @@ const JUDGED = `input AS MATERIALIZED (
     ), judged AS MATERIALIZED (
       SELECT i.*, CASE
           WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller AND c.is_active)
+            OR NOT EXISTS (SELECT 1 FROM people o WHERE o.id = i.owner)
             THEN '${USER_GONE}'
-          WHEN NOT EXISTS (SELECT 1 FROM people o WHERE o.id = i.owner)
-            THEN '${NO_OWNER}'
           WHEN i.request IS NOT NULL
             AND EXISTS (SELECT 1 FROM idempotency k WHERE k.user_id = i.caller AND k.request = i.request)
             THEN '${KEY_USED}'
@@ -238,7 +192,7 @@ const MADE = `chosen AS (
 const KEPT = `kept AS (
       INSERT INTO idempotency (user_id, request, fingerprint, status, location, body, expires_at)
       SELECT caller, request, fingerprint, status,
-        CASE WHEN appends_id THEN location || id ELSE location END, body, expires_at
+        CASE WHEN "appendsId" THEN location || id ELSE location END, body, "expiresAt"
       FROM made
       WHERE request IS NOT NULL
       ORDER BY caller, request
@@ -251,11 +205,10 @@ function createWith(admitted: string, full: string): Statement {
   return statement`WITH ${[JUDGED, admitted, IDENTIFIED, MADE, EFFECTS, KEPT].join(', ')}
     SELECT (
       SELECT json_agg(json_build_array(
-          coalesce(j.refusal, ${full}, CASE WHEN a.id IS NULL THEN 'spent' END),
-          a.id::text, m.n IS NOT NULL
+          coalesce(j.refusal, ${full}, CASE WHEN a.id IS NULL THEN 'spent' END), m.id::text
         ) ORDER BY j.n)
       FROM judged j
       LEFT JOIN identified a ON a.n = j.n
       LEFT JOIN made m ON m.n = j.n
-    ) AS outcomes, ${LANES} AS lanes`;
+    ) AS outcomes, ${ANNOUNCED}`;
 }

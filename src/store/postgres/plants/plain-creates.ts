@@ -3,14 +3,7 @@ import { USER_GONE } from '../../write-outcomes.ts';
 import { type Bound, type Row, statement } from '../engine/database.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { ASSIGNED, HEEDS_COUNTERS } from './assigned-ids.ts';
-import {
-  announceLanes,
-  type Create,
-  type CreateResult,
-  EFFECTS,
-  LANES,
-  type LaneRow,
-} from './create-effects.ts';
+import { ANNOUNCED, announce, type Create, type CreateResult, EFFECTS } from './create-effects.ts';
 
 /** Whether all creates are by the owner, without id or key. The general statement takes the server twice as long. */
 export function arePlain(commands: readonly Create[]): boolean {
@@ -23,10 +16,10 @@ export function arePlain(commands: readonly Create[]): boolean {
 /** @param delayMs the delay from an event to the first attempt of its deliveries */
 export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
   const counts = new Map<number, number>();
-  const input = commands.toReversed().map(({ plant: { owner, name, tag, event, at, trace } }) => {
-    const behind = counts.get(owner) ?? 0;
-    counts.set(owner, behind + 1);
-    return { behind, owner, name, folded: foldName(name), tag, event, at, trace };
+  const input = commands.toReversed().map(({ plant }) => {
+    const behind = counts.get(plant.owner) ?? 0;
+    counts.set(plant.owner, behind + 1);
+    return { ...plant, behind, folded: foldName(plant.name) };
   });
   // With ascending ids, as the previous version adds them: in opposite orders both would wait for each other.
   input.reverse();
@@ -34,20 +27,12 @@ export function bindPlain(commands: readonly Create[], delayMs: number): Bound {
   return { statement: CREATE_PLAIN, values };
 }
 
-type PlainRow = {
-  /** The new counter of each active owner. */
-  assigned: [owner: number, last: string][] | null;
-  lanes: LaneRow[] | null;
-};
-
 /** The outcome of each command. The ids of an owner ascend in the order of the commands. */
 export function plainOutcomes(row: Row, commands: readonly Create[], announced: Announced): CreateResult[] {
-  // The statement returns one row of this form.
-  const { assigned, lanes } = row as PlainRow;
-  announceLanes(announced, lanes);
-  const next = new Map<number, bigint>();
-  for (const [owner, last] of assigned ?? []) next.set(owner, BigInt(last));
-  announced.owners.push(...next.keys());
+  announce(announced, row);
+  // The statement returns the new counter of each active owner, or null.
+  const assigned = (row.assigned as [owner: number, last: string][] | null) ?? [];
+  const next = new Map(assigned.map(([owner, last]) => [owner, BigInt(last)]));
   const outcomes = commands.toReversed().map(({ plant: { owner } }): CreateResult => {
     const id = next.get(owner);
     if (id === undefined) return USER_GONE;
@@ -89,4 +74,4 @@ const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
   SELECT (
     SELECT json_agg(json_build_array(owner, last::text))
     FROM assigned
-  ) AS assigned, ${LANES} AS lanes, EXISTS (SELECT 1 FROM changed) AS is_late`;
+  ) AS assigned, ${ANNOUNCED}, EXISTS (SELECT 1 FROM changed) AS is_late`;

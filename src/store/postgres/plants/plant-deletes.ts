@@ -28,15 +28,10 @@ const DELETE = statement`WITH input AS MATERIALIZED (
     SELECT *
     FROM json_to_recordset($1) AS i(n int, owner int8, id int8, caller int8)
     ORDER BY owner, id
-  ), people AS MATERIALIZED (
-    SELECT id
-    FROM users
-    WHERE id IN (SELECT caller FROM input) AND disabled_at IS NULL AND deleted_at IS NULL
   ), judged AS MATERIALIZED (
-    SELECT i.*, CASE
-        WHEN i.caller IS NOT NULL AND NOT EXISTS (SELECT 1 FROM people c WHERE c.id = i.caller) THEN '${USER_GONE}'
-      END AS refusal
+    SELECT i.*, CASE WHEN i.caller IS NOT NULL AND u.id IS NULL THEN '${USER_GONE}' END AS refusal
     FROM input i
+    LEFT JOIN users u ON u.id = i.caller AND u.disabled_at IS NULL AND u.deleted_at IS NULL
   ), removed AS (
     DELETE FROM plants p
     USING judged j
