@@ -25,14 +25,12 @@ export async function expirySlice(
   return at;
 }
 
-type Subscriber = { subscriber: number; webhook: string; isDeleted: boolean };
-
 async function expireOf(
   { owner, event }: ExpiryPosition,
   { before, limit }: { before: string; limit: number },
   query: Query,
 ): Promise<{ rows: number; position: ExpiryPosition }> {
-  const subscribers = (await query(SUBSCRIBERS, [owner])).map(toSubscriber);
+  const subscribers = await query(SUBSCRIBERS, [owner]);
   // An event and, for each webhook, a delivery and usually one attempt.
   const rows = 1 + 2 * subscribers.length;
   const found = await query(OLD, [owner, event, before, Math.ceil(limit / rows)]);
@@ -44,33 +42,20 @@ async function expireOf(
 /** Locks deliveries first, so that none of a removed event becomes pending again meanwhile. */
 async function removeEvents(
   owner: number,
-  subscribers: readonly Subscriber[],
+  subscribers: readonly Row[],
   events: readonly string[],
   query: Query,
 ): Promise<void> {
-  const lanes = JSON.stringify(subscribers.map(({ subscriber, webhook }) => ({ subscriber, webhook })));
-  const waiting = new Set<unknown>();
-  if (subscribers.length > 0) {
-    const gone = new Set(subscribers.filter(({ isDeleted }) => isDeleted).map(({ webhook }) => webhook));
-    for (const { webhook, event } of await query(LOCK_WAITING, [lanes, events])) {
-      if (!gone.has(String(webhook))) waiting.add(event);
-    }
-  }
-  const old = events.filter((event) => !waiting.has(event));
+  const lanes = JSON.stringify(subscribers);
+  const waiting = subscribers.length > 0 ? await query(LOCK_WAITING, [lanes, events]) : [];
+  const kept = new Set(waiting.map(({ event }) => event));
+  const old = events.filter((event) => !kept.has(event));
   if (old.length === 0) return;
   if (subscribers.length > 0) {
     await query(REMOVE_DELIVERIES, [lanes, old]);
     await query(REMOVE_ATTEMPTS, [lanes, old]);
   }
   await query(REMOVE_EVENTS, [owner, old]);
-}
-
-function toSubscriber(row: Row): Subscriber {
-  return {
-    subscriber: Number(row.subscriber),
-    webhook: String(row.webhook),
-    isDeleted: row.status === 'deleted',
-  };
 }
 
 /** $1 and $2 a position, $3 the first event that has not expired, $4 how many owners to check. */
@@ -111,8 +96,8 @@ const OLD = statement`SELECT id
   LIMIT $4`;
 
 const LOCK_WAITING = statement`WITH locked AS MATERIALIZED (
-    SELECT l.webhook, d.event, d.state
-    FROM json_to_recordset($1) AS l(subscriber int8, webhook text)
+    SELECT l.status, d.event, d.state
+    FROM json_to_recordset($1) AS l(subscriber int8, webhook text, status text)
     CROSS JOIN LATERAL (
       SELECT event, state
       FROM deliveries
@@ -121,9 +106,9 @@ const LOCK_WAITING = statement`WITH locked AS MATERIALIZED (
       FOR UPDATE
     ) d
   )
-  SELECT webhook, event
+  SELECT event
   FROM locked
-  WHERE state = 'pending'`;
+  WHERE state = 'pending' AND status <> 'deleted'`;
 
 const REMOVE_DELIVERIES = statement`DELETE FROM deliveries d
   USING json_to_recordset($1) AS l(subscriber int8, webhook text)

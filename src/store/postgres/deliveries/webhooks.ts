@@ -93,11 +93,6 @@ function changeWebhook(owner: number, id: string, change: WebhookChange): Work<W
 
 const DELETION = `status = 'deleted', deleted_tx = pg_current_xact_id(), private_key = ''`;
 
-const MARK_DELETED = statement`UPDATE webhooks
-  SET ${DELETION}
-  WHERE owner = $1 AND id = $2 AND status <> 'deleted'
-  RETURNING id`;
-
 const FORGET_SECRETS = statement`DELETE FROM webhook_secrets WHERE webhook = ANY($1::text[])`;
 
 /** Drops the secrets of deleted webhooks; returns whether there were any webhooks. */
@@ -145,6 +140,8 @@ export async function enableWebhooksOf(
     await changeWebhook(owner, String(id), { at, enabled: true })(query, announced);
   }
 }
+
+const MARK_DELETED = changeOf(`id = $2 AND status <> 'deleted'`, DELETION);
 
 const MARK_DELETED_OF = changeOf(`status <> 'deleted'`, DELETION);
 
