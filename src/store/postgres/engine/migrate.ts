@@ -50,14 +50,10 @@ export async function migrate(database: Database, options: MigrateOptions): Prom
       if (!migration) break;
       const isMissing = async () => nextOf(await appliedMigrations(client), known) === migration;
       const { onWait, bounds = limits } = options;
-      await insist(
-        () => buildIndexes(database, client, migration.sql, { isMissing, onWait, bounds }),
-        options,
-      );
+      const builds = () => buildIndexes(database, client, migration.sql, { isMissing, onWait, bounds });
+      await insist(builds, options);
       const applies = (lockMs: number) => applyNext(client, { migration, isMissing, lockMs }, options);
-      if (await insist(applies, options)) {
-        names.push(migration.name);
-      }
+      if (await insist(applies, options)) names.push(migration.name);
     }
     await adoptServer(client);
     if (!options.allowsCopy) await refuseUnfinishedCopy(client);
@@ -114,7 +110,7 @@ type Next = { migration: Migration; isMissing(): Promise<boolean>; lockMs: numbe
 async function applyNext(
   client: pg.Client,
   { migration, isMissing, lockMs }: Next,
-  { now, partitions }: MigrateOptions,
+  options: MigrateOptions,
 ): Promise<boolean> {
   await client.query('BEGIN');
   try {
@@ -132,7 +128,7 @@ async function applyNext(
        )`,
     );
     const applies = await isMissing();
-    if (applies) await apply(client, migration, { now, partitions });
+    if (applies) await apply(client, migration, options);
     await client.query('COMMIT');
     return applies;
   } catch (error) {
@@ -141,11 +137,7 @@ async function applyNext(
   }
 }
 
-async function apply(
-  client: pg.Client,
-  migration: Migration,
-  { now, partitions }: Pick<MigrateOptions, 'now' | 'partitions'>,
-) {
+async function apply(client: pg.Client, migration: Migration, { now, partitions }: MigrateOptions) {
   const { version, name, sql, checksum } = migration;
   const tables: string[] = [];
   const partitioned = sql.replaceAll(
