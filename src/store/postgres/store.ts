@@ -1,5 +1,4 @@
 import type { DatabaseUrl } from '../../config/database-url.ts';
-import type { KeyStore } from '../../idempotency/port.ts';
 import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import type { Clock, Log } from '../../runtime.ts';
@@ -98,7 +97,11 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
       visibleOwners: visible.of,
       accessEpoch: heartbeat.epoch,
     },
-    keys: keyStore({ database, queues }),
+    keys: {
+      keptAnswer: (request, now) => keptAnswer(database, request, now),
+      keepAnswer: (once) =>
+        queues.run(keepAnswer(once), { user: once.user, hasLeft: () => false, once: undefined }),
+    },
     webhooks: { ...webhookStore(database, queues.run), health },
     deliveries,
     lanes,
@@ -138,13 +141,5 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
     page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
     hasNames: namesCheck(database, visible),
     ...listEnds(endReads(database, visible)),
-  };
-}
-
-function keyStore({ database, queues }: Pick<Parts, 'database' | 'queues'>): KeyStore {
-  return {
-    keptAnswer: (request, now) => keptAnswer(database, request, now),
-    keepAnswer: (once) =>
-      queues.run(keepAnswer(once), { user: once.user, hasLeft: () => false, once: undefined }),
   };
 }

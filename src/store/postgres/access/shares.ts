@@ -76,9 +76,7 @@ async function removed(shares: readonly Row[], query: Query, announced: Announce
 
 const ALL = statementOf(SHARES);
 
-type ShareStore = Pick<AccessStore, 'shares' | 'addShare' | 'removeShare'>;
-
-export function shareStore({ read }: Pick<Database, 'read'>, run: Run): ShareStore {
+export function shareStore({ read }: Pick<Database, 'read'>, run: Run) {
   return {
     shares: async () => (await read(ALL)).map(toShare),
     addShare: ({ owner, viewer, at }, most) =>
@@ -102,7 +100,7 @@ export function shareStore({ read }: Pick<Database, 'read'>, run: Run): ShareSto
         await query(TOUCH, [from]);
         return removed(await query(REMOVE, [from, to]), query, announced);
       }),
-  };
+  } satisfies Partial<AccessStore>;
 }
 
 export const IS_VISIBLE = isVisibleTo('d.subscriber');

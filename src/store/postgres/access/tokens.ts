@@ -175,12 +175,7 @@ const OF_USER = statement`${TOKENS}
 const FIND = statement`${TOKENS}
   WHERE t.hash = $1`;
 
-type TokenStore = Pick<
-  AccessStore,
-  'tokens' | 'findToken' | 'createToken' | 'rotateToken' | 'revokeToken' | 'recordUses' | 'setBootstrapToken'
->;
-
-export function tokenStore({ read }: Pick<Database, 'read'>, run: Run): TokenStore {
+export function tokenStore({ read }: Pick<Database, 'read'>, run: Run) {
   return {
     tokens: async (user) => (await (user === undefined ? read(ALL) : read(OF_USER, [user]))).map(toToken),
     findToken: async (hash) => ifFound((await read(FIND, [hash]))[0], toToken),
@@ -204,5 +199,5 @@ export function tokenStore({ read }: Pick<Database, 'read'>, run: Run): TokenSto
       await run((query) => query(RECORD_USES, [rows]));
     },
     setBootstrapToken: (token) => run(replaceBootstrap(token)),
-  };
+  } satisfies Partial<AccessStore>;
 }

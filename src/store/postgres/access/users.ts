@@ -51,12 +51,7 @@ const BELONGINGS = statement`SELECT (SELECT count(*) FROM plants WHERE owner = u
   FROM users u
   WHERE u.name = $1 AND u.deleted_at IS NULL`;
 
-type UserStore = Pick<
-  AccessStore,
-  'users' | 'user' | 'belongings' | 'createUser' | 'setUserDisabled' | 'deleteUser'
->;
-
-export function userStore({ read }: Pick<Database, 'read'>, run: Run): UserStore {
+export function userStore({ read }: Pick<Database, 'read'>, run: Run) {
   return {
     users: async () => (await read(ALL)).map(toUser),
     user: async (name) => firstUser(await read(FIND, [name])),
@@ -86,7 +81,7 @@ export function userStore({ read }: Pick<Database, 'read'>, run: Run): UserStore
         await removeSharesOf(user.id, query, announced);
         return true;
       }),
-  };
+  } satisfies Partial<AccessStore>;
 }
 
 function firstUser([row]: readonly Row[]): User | undefined {

@@ -4,14 +4,7 @@ import { countIn } from '../../event-ids.ts';
 import { FEED_TYPES, storedState } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, pathId, statement } from '../engine/database.ts';
-import {
-  disabledWith,
-  IS_DISABLED,
-  IS_UNDELIVERED,
-  momentOf,
-  OF_WEBHOOK,
-  unplanned,
-} from './delivery-states.ts';
+import { disabledWith, IS_UNDELIVERED, momentOf, OF_WEBHOOK, unplanned } from './delivery-states.ts';
 
 const COUNT_DELIVERED = statement`SELECT count(*) FILTER (WHERE state = 'delivered') AS count, count(*) AS seen, max(event) AS last
   FROM (
@@ -27,7 +20,7 @@ const COUNT_UNDELIVERED = statement`SELECT count(*) AS count, count(*) AS seen, 
     SELECT d.event
     FROM deliveries d
     WHERE ${OF_WEBHOOK} AND d.state = $3 AND ${momentOf('d.event')} >= ${momentOf('$2')} AND d.event >= $2
-      AND ${IS_UNDELIVERED} AND ($4::boolean IS NULL OR $4 = ${IS_DISABLED})
+      AND ${IS_UNDELIVERED} AND ($4::boolean IS NULL OR $4 = (SELECT status = 'disabled' FROM webhooks WHERE id = $1))
     ORDER BY ${momentOf('d.event')}
     FETCH FIRST ${unplanned(limits.counted)} ROWS WITH TIES
   ) part`;

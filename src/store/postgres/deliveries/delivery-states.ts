@@ -28,8 +28,6 @@ export const FIRST_DUE = `(
     LIMIT 1
   )`;
 
-export const IS_DISABLED = `(SELECT status = 'disabled' FROM webhooks WHERE id = $1)`;
-
 /**
  * A limit unknown to the planner, which then walks the index in order. With a known one it would read and sort all
  * rows, because it underestimates correlated columns.

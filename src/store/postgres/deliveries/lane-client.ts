@@ -12,9 +12,6 @@ import type { News } from '../replicas/news.ts';
 import { laneReads } from './lanes.ts';
 import { recordOutcomes } from './outcomes.ts';
 
-/** What the sender thread reports: the webhooks whose lanes were given back for other replicas. */
-type HandedOver = readonly string[];
-
 type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
 
 /** Passes hints to the sender thread, because only the main thread listens. */
@@ -26,8 +23,8 @@ export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesO
     sender?.postMessage({ work: known, changed } satisfies LaneNews);
   });
 
-  /** Lets the preferred replicas take them now instead of at their next search. */
-  function announce(handedOver: HandedOver): void {
+  /** Lets the preferred replicas take lanes that were given back now instead of at their next search. */
+  function announce(handedOver: readonly string[]): void {
     const lanes = handedOver.map((webhook) => ({ webhook, due: undefined }));
     void news.publish({ ...nothingAnnounced(), lanes });
   }
@@ -59,7 +56,7 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
     store: laneOwners(database, clock),
     name: randomBytes(8).toString('hex'),
     log,
-    onHandOver: (webhooks) => port.postMessage(webhooks satisfies HandedOver),
+    onHandOver: (webhooks) => port.postMessage(webhooks),
   });
   const reads = laneReads(database);
   let recording = { commands: 0, since: 0 };

@@ -7,7 +7,6 @@ import type { Log } from '../../../runtime.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
 import { together } from '../../lane-threads.ts';
 import { type Database, statement } from '../engine/database.ts';
-import type { TimedQuery } from '../engine/primary.ts';
 
 /** What the dispatcher and streams of this replica, and other replicas, must learn from a transaction. */
 export type Announced = {
@@ -33,8 +32,6 @@ export type HintsOptions = {
 };
 
 const CHANNEL = 'plant_store';
-const LISTEN: TimedQuery = { text: `LISTEN ${CHANNEL}`, query_timeout: limits.connectMs };
-const PROOF: TimedQuery = { text: 'SELECT 1', query_timeout: limits.connectMs };
 const NOTIFY = statement`SELECT pg_notify('${CHANNEL}', message) FROM unnest($1::text[]) AS message`;
 
 /** The sender, to recognize its own hints, and what it announced. */
@@ -118,6 +115,7 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: limits.connectMs,
+      query_timeout: limits.connectMs,
       application_name: 'plant-store hints',
     });
     const ended = new AbortController();
@@ -128,11 +126,11 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
     client.on('notification', ({ payload = '' }) => hear(payload));
     try {
       await client.connect();
-      await client.query(LISTEN);
+      await client.query(`LISTEN ${CHANNEL}`);
       retryMs = limits.listenRetryMs.first;
       do {
         await pause(limits.listenProofMs, undefined, { signal: over });
-        await client.query(PROOF);
+        await client.query('SELECT 1');
       } while ((await database.primaryUrl()) === url);
     } finally {
       leave(client);
