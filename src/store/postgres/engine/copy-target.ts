@@ -35,7 +35,7 @@ export async function openImport({ url, pooled, now, log }: ImportOptions): Prom
     begin: (source) => begin(database, source),
     add: (table, rows, before) => add(database, table, { rows, before }),
     summary: (table) => summarize(database, table),
-    finish: (source) => finish(database, source, now),
+    finish: (source) => finish(database, source),
     close: database.close,
   };
 }
@@ -160,20 +160,13 @@ const TAKE_KEYS = statement`WITH cursors AS (
   SET value = $2
   WHERE name = 'key'`;
 
-/** No lease is valid any more: the holders belong to the copied store. */
-const END_LEASES = statement`UPDATE deliveries
-  SET leased = false, due = $1
-  WHERE leased`;
-
 const FORGET_PROGRESS = statement`DROP TABLE copy_progress`;
 
-async function finish({ write }: Database, { facts }: CopySource, now: number): Promise<void> {
-  const { cursorKeys, lastUser } = facts;
+async function finish({ write }: Database, { facts: { cursorKeys, lastUser } }: CopySource): Promise<void> {
   await write([
     { statement: GO_ON_BEHIND_USERS, values: [lastUser] },
     { statement: GO_ON_BEHIND_REPLAYS, values: [] },
     { statement: TAKE_KEYS, values: [cursorKeys.secret, cursorKeys.storeKey] },
-    { statement: END_LEASES, values: [now] },
     { statement: FORGET_PROGRESS, values: [] },
   ]);
 }
