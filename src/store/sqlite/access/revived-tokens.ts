@@ -17,15 +17,10 @@ export type Comparison = {
  * @param before the current store; neither store has a write-ahead log
  */
 export function compareTokens(before: string, restored: string, now: number): Comparison {
-  const open: DatabaseSync[] = [];
   let isReadable = false;
   try {
-    const opened = (path: string) => {
-      const db = new DatabaseSync(path, { readOnly: true });
-      open.push(db);
-      return db;
-    };
-    const [old, next] = [opened(before), opened(restored)];
+    using old = new DatabaseSync(before, { readOnly: true });
+    using next = new DatabaseSync(restored, { readOnly: true });
     const { applied } = storeSchema(old);
     isReadable = true;
     const haveAccess = Math.min(applied, storeSchema(next).applied) >= FIRST_WITH_ACCESS;
@@ -34,8 +29,6 @@ export function compareTokens(before: string, restored: string, now: number): Co
     return { revived: revivedIn(next, now), isReadable };
   } catch {
     return { revived: undefined, isReadable };
-  } finally {
-    for (const db of open) db.close();
   }
 }
 

@@ -23,13 +23,9 @@ function work(port: NonNullable<typeof parentPort>, { from, path }: CopyTask): v
   const post = (news: CopyNews) => port.postMessage(news);
   if (from !== undefined) copy(from, path);
   post({ phase: 'copied' });
-  const db = openConnection(path, { readOnly: true });
-  try {
-    const problems = verifyStore(db);
-    post({ phase: 'checked', problems, contents: problems.length === 0 ? contentsOf(db) : undefined });
-  } finally {
-    db.close();
-  }
+  using db = openConnection(path, { readOnly: true });
+  const problems = verifyStore(db);
+  post({ phase: 'checked', problems, contents: problems.length === 0 ? contentsOf(db) : undefined });
 }
 
 /**
@@ -37,10 +33,6 @@ function work(port: NonNullable<typeof parentPort>, { from, path }: CopyTask): v
  * another process, or copies all pages in one step, which takes as long; and it copies deleted data, too.
  */
 function copy(from: string, to: string): void {
-  const db = openConnection(from, { readOnly: true });
-  try {
-    db.prepare('VACUUM INTO ?').run(to);
-  } finally {
-    db.close();
-  }
+  using db = openConnection(from, { readOnly: true });
+  db.prepare('VACUUM INTO ?').run(to);
 }

@@ -46,22 +46,13 @@ function hearOfLostFlush(path: string): void {
 export function makeLogDurable(path: string): void {
   const log = `${path}-wal`;
   if (fileSize(log) === 0) return;
-  const reader = openConnection(path, { readOnly: true });
-  try {
-    reader.prepare('SELECT count(*) FROM sqlite_schema').get();
-    const writer = openConnection(path);
-    try {
-      writer.exec('BEGIN IMMEDIATE');
-      rewrite(log);
-    } finally {
-      // While the reader is open, this does not copy the log into the database, which must not happen before the log is
-      // on disk.
-      writer.close();
-    }
-  } finally {
-    // Nor does this, since it is read-only.
-    reader.close();
-  }
+  // Closed last: while it is open, closing the writer does not copy the log into the database, which must not happen
+  // before the log is on disk. Nor does closing this one, since it is read-only.
+  using reader = openConnection(path, { readOnly: true });
+  reader.prepare('SELECT count(*) FROM sqlite_schema').get();
+  using writer = openConnection(path);
+  writer.exec('BEGIN IMMEDIATE');
+  rewrite(log);
 }
 
 /** No byte changes, so an interruption is harmless. */

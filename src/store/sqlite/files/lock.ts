@@ -28,15 +28,13 @@ export function lockUnlessServed(path: string): (() => void) | undefined {
 /** Whether a server holds the lock of a data folder. A server that starts meanwhile waits for a moment. */
 export function isServed(lockPath: string): boolean {
   if (statSync(lockPath, { throwIfNoEntry: false }) === undefined) return false;
-  const db = new DatabaseSync(lockPath, { readOnly: true });
+  using db = new DatabaseSync(lockPath, { readOnly: true });
   try {
     db.prepare('SELECT count(*) FROM sqlite_schema').get();
     return false;
   } catch (error) {
     if (sqliteCode(error) === BUSY) return true;
     throw error;
-  } finally {
-    db.close();
   }
 }
 

@@ -77,13 +77,9 @@ async function stage(from: string, staged: string): Promise<void> {
  * with SQLite's code 5 when the store is in use.
  */
 function foldIn(path: string): void {
-  const db = new DatabaseSync(path, { timeout: writes.lockWaitMs });
-  try {
-    db.exec('PRAGMA synchronous = FULL');
-    db.exec('PRAGMA journal_mode = DELETE');
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path, { timeout: writes.lockWaitMs });
+  db.exec('PRAGMA synchronous = FULL');
+  db.exec('PRAGMA journal_mode = DELETE');
 }
 
 const LOGS = ['-wal', '-journal'] as const;

@@ -11,40 +11,32 @@ export type StoreSummary = ReturnType<typeof readSummary>;
  * @throws errors of SQLite; Error for a foreign database or a newer store
  */
 export function readSummary(path: string) {
-  const db = openConnection(path, { readOnly: true });
-  try {
-    // First: the rest would complain of missing tables.
-    const schema = storeSchema(db);
-    const newest = db
-      .prepare(
-        `SELECT max((SELECT created_at FROM events WHERE owner = users.id ORDER BY id DESC LIMIT 1)) AS at
-         FROM users`,
-      )
-      .get()?.at;
-    return {
-      schema,
-      bytes: fileSize(path),
-      logBytes: fileSize(`${path}-wal`),
-      /** In milliseconds; undefined without events. */
-      newestEventAt: typeof newest === 'number' ? newest : undefined,
-      /** Of enabled webhooks. */
-      receivers: db.prepare(RECEIVERS).all().map(toReceiver),
-    };
-  } finally {
-    db.close();
-  }
+  using db = openConnection(path, { readOnly: true });
+  // First: the rest would complain of missing tables.
+  const schema = storeSchema(db);
+  const newest = db
+    .prepare(
+      `SELECT max((SELECT created_at FROM events WHERE owner = users.id ORDER BY id DESC LIMIT 1)) AS at
+       FROM users`,
+    )
+    .get()?.at;
+  return {
+    schema,
+    bytes: fileSize(path),
+    logBytes: fileSize(`${path}-wal`),
+    /** In milliseconds; undefined without events. */
+    newestEventAt: typeof newest === 'number' ? newest : undefined,
+    /** Of enabled webhooks. */
+    receivers: db.prepare(RECEIVERS).all().map(toReceiver),
+  };
 }
 
 /** Removes the empty log that a reader leaves next to an unused store. Call it only if there was no log before. */
 export function removeEmptyLog(path: string): void {
   try {
-    const db = new DatabaseSync(path, { timeout: 0 });
-    try {
-      // The last connection removes the log as it closes.
-      db.prepare('SELECT count(*) FROM sqlite_schema').get();
-    } finally {
-      db.close();
-    }
+    using db = new DatabaseSync(path, { timeout: 0 });
+    // The last connection removes the log as it closes.
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
   } catch {
     // A damaged or read-only store keeps it.
   }
