@@ -21,7 +21,6 @@ import { webhookReads } from './deliveries/webhooks.ts';
 import { openConnection } from './engine/connection.ts';
 import { fromPlain, type StoreFailure } from './engine/failure.ts';
 import { migrate } from './engine/migrate.ts';
-import { prepare } from './engine/prepare.ts';
 import { sizeOf, storeReads } from './engine/readings.ts';
 import { createSnapshot, type Snapshot } from './engine/snapshot.ts';
 import { lookAtFiles, storeFiles } from './engine/store-files.ts';
@@ -82,8 +81,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const parts: Parts = { db, snapshot, epoch, visible, versions, submit, command };
   const deliveries = deliveryReads(db, snapshot, visible);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
-  const newest = prepare(db)`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
-    FROM users`;
+  const newest = db.prepare(`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
+    FROM users`);
   let closing: Promise<void> | undefined;
 
   function senderBatchEnded(error: unknown): void {

@@ -1,5 +1,4 @@
 import { DatabaseSync } from 'node:sqlite';
-import { prepare } from '../engine/prepare.ts';
 import { storeSchema } from '../files/inspect.ts';
 
 /** A token that becomes valid again, or for longer, when a backup replaces the store. */
@@ -42,7 +41,7 @@ function keyOf(db: DatabaseSync): unknown {
 
 /** @param db the restored store, with the current one as `replaced` */
 function revivedIn(db: DatabaseSync, now: number): RevivedToken[] {
-  const revived = prepare(db)`SELECT t.id, u.name AS user, t.label
+  const revived = db.prepare(`SELECT t.id, u.name AS user, t.label
     FROM tokens t
     JOIN users u ON u.id = t.user
     WHERE ${isValid('t', 'u')} AND NOT EXISTS (
@@ -51,7 +50,7 @@ function revivedIn(db: DatabaseSync, now: number): RevivedToken[] {
       JOIN replaced.users v ON v.id = r.user
       WHERE r.id = t.id AND ${isValid('r', 'v')} AND (r.expires_at IS NULL OR r.expires_at >= t.expires_at)
     )
-    ORDER BY t.id`;
+    ORDER BY t.id`);
   return revived
     .all(now, now)
     .map(({ id, user, label }) => ({ id: String(id), user: String(user), label: String(label) }));

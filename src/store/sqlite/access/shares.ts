@@ -3,14 +3,13 @@ import type { NewShare, Share, ShareOutcome } from '../../../access/port.ts';
 import { SHARES, toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const user = db.prepare('SELECT id FROM users WHERE name = ?');
   const exists = db.prepare('SELECT 1 FROM shares WHERE owner = ? AND viewer = ?');
-  const insert = prepare(db)`INSERT INTO shares (owner, viewer, created_at, removed)
-    VALUES (?1, ?2, ?3, (SELECT event FROM removed_events WHERE owner = ?1))`;
+  const insert = db.prepare(`INSERT INTO shares (owner, viewer, created_at, removed)
+    VALUES (?1, ?2, ?3, (SELECT event FROM removed_events WHERE owner = ?1))`);
   const remove = db.prepare('DELETE FROM shares WHERE owner = ? AND viewer = ?');
   const ofOwner = db.prepare('SELECT owner, viewer FROM shares WHERE owner = ?');
   const ofViewer = db.prepare('SELECT owner, viewer FROM shares WHERE viewer = ?');
@@ -57,12 +56,12 @@ export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
 
 /** Drops the viewer's deliveries of the owner's events so far, slice by slice. */
 function withdrawing(db: DatabaseSync): (owner: number, viewer: number) => void {
-  const insert = prepare(db)`INSERT INTO withdrawals (webhook, owner, next, through)
+  const insert = db.prepare(`INSERT INTO withdrawals (webhook, owner, next, through)
     SELECT w.id, ?1, '', (SELECT max(id) FROM events WHERE owner = ?1)
     FROM webhooks w
     WHERE w.owner = ?2 AND w.status <> 'deleted' AND EXISTS (SELECT 1 FROM events WHERE owner = ?1)
     ON CONFLICT (webhook, owner) DO UPDATE
-    SET next = '', through = excluded.through`;
+    SET next = '', through = excluded.through`);
   return (owner, viewer) => void insert.run(owner, viewer);
 }
 

@@ -10,30 +10,29 @@ import type {
   TokenUse,
 } from '../../../access/port.ts';
 import { ifFound, toToken } from '../../rows.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { INSERT_USER } from './users.ts';
 
 export function tokenWrites(db: DatabaseSync) {
   const makeUser = db.prepare(INSERT_USER);
-  const insertToken = prepare(db)`INSERT INTO tokens
+  const insertToken = db.prepare(`INSERT INTO tokens
     (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
     SELECT ?, ?, id, ?, ?, ?, ?, ?
     FROM users
-    WHERE name = ?`;
-  const revoke = prepare(db)`UPDATE tokens
+    WHERE name = ?`);
+  const revoke = db.prepare(`UPDATE tokens
     SET revoked_at = coalesce(revoked_at, ?2)
-    WHERE id = ?1 AND (?3 IS NULL OR user = ?3 AND ${IS_LIVE})`;
-  const recordUse = prepare(db)`UPDATE tokens
+    WHERE id = ?1 AND (?3 IS NULL OR user = ?3 AND ${IS_LIVE})`);
+  const recordUse = db.prepare(`UPDATE tokens
     SET last_used_on = ?1
-    WHERE id = ?2 AND (last_used_on IS NULL OR last_used_on < ?1)`;
-  const dropOtherBootstrap = prepare(db)`DELETE FROM tokens
+    WHERE id = ?2 AND (last_used_on IS NULL OR last_used_on < ?1)`);
+  const dropOtherBootstrap = db.prepare(`DELETE FROM tokens
     WHERE bootstrap = 1
       AND user = (SELECT id FROM users WHERE name = ?)
-      AND hash <> ?`;
-  const liveBootstrap = prepare(db)`SELECT 1
+      AND hash <> ?`);
+  const liveBootstrap = db.prepare(`SELECT 1
     FROM tokens
-    WHERE hash = ? AND bootstrap = 1 AND revoked_at IS NULL AND scopes = ?`;
+    WHERE hash = ? AND bootstrap = 1 AND revoked_at IS NULL AND scopes = ?`);
   const dropToken = db.prepare('DELETE FROM tokens WHERE hash = ?');
   const makeRoom = roomFor(db);
 
@@ -72,14 +71,14 @@ const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)'
 function roomFor(db: DatabaseSync) {
   const asker = db.prepare(`SELECT 1 FROM tokens WHERE id = ?1 AND ${IS_LIVE}`);
   const count = db.prepare(`SELECT count(*) AS live FROM tokens WHERE user = ?1 AND ${IS_LIVE}`);
-  const dropEnded = prepare(db)`DELETE FROM tokens
+  const dropEnded = db.prepare(`DELETE FROM tokens
     WHERE id IN (
       SELECT id
       FROM tokens
       WHERE user = ?1 AND NOT (${IS_LIVE})
       ORDER BY id DESC
       LIMIT -1 OFFSET ?3
-    )`;
+    )`);
 
   return ({ user, token, most }: Asking, at: number, adds = 1): TokenRefusal | undefined => {
     if (token !== undefined && !asker.get(token, at)) return 'caller ended';
@@ -91,14 +90,14 @@ function roomFor(db: DatabaseSync) {
 
 function rotations(db: DatabaseSync, makeRoom: ReturnType<typeof roomFor>) {
   const live = db.prepare(`SELECT 1 FROM tokens WHERE id = ?1 AND ${IS_LIVE}`);
-  const insertReplacement = prepare(db)`INSERT INTO tokens
+  const insertReplacement = db.prepare(`INSERT INTO tokens
     (hash, id, user, label, scopes, bootstrap, created_at, expires_at)
     SELECT ?, ?, user, label, scopes, 0, ?, ?
     FROM tokens
-    WHERE id = ?`;
-  const replace = prepare(db)`UPDATE tokens
+    WHERE id = ?`);
+  const replace = db.prepare(`UPDATE tokens
     SET expires_at = min(coalesce(expires_at, ?1), ?1), replaced_by = ?2
-    WHERE id = ?3`;
+    WHERE id = ?3`);
   const find = db.prepare('SELECT user, bootstrap, replaced_by FROM tokens WHERE id = ?');
 
   return ({ id, replacement, overlapUntil }: TokenRotation, asking?: Asking): TokenRotationOutcome => {

@@ -4,7 +4,6 @@ import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange } from '../../../webhooks/port.ts';
 import { ifFound, toBelongings, toUser } from '../../rows.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 const COLUMNS = 'id, name, created_at, disabled_at';
@@ -107,12 +106,12 @@ export function activeUsers(db: DatabaseSync) {
 export function userReads(db: DatabaseSync, snapshot: Snapshot) {
   const all = db.prepare(`SELECT ${COLUMNS} FROM users WHERE deleted_at IS NULL ORDER BY name`);
   const named = userNamed(db);
-  const counts = prepare(db)`SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
+  const counts = db.prepare(`SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
       (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
       (SELECT count(*) FROM tokens WHERE user = u.id) AS tokens,
       (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
     FROM users u
-    WHERE u.name = ?`;
+    WHERE u.name = ?`);
   return {
     user: async (name: string): Promise<User | undefined> => snapshot.read(() => named(name)),
     users: async (): Promise<User[]> => snapshot.read(() => all.all().map(toUser)),

@@ -7,17 +7,16 @@ import {
   type VisibleOwners as Visible,
   visibleCache,
 } from '../../visible-owners.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export type VisibleOwners = ReturnType<typeof visibleOwners>;
 
 /** Looks up owners once for each viewer and access epoch, so a list without shares costs no extra query. */
 export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () => number) {
-  const sharing = prepare(db)`SELECT u.id, u.name
+  const sharing = db.prepare(`SELECT u.id, u.name
     FROM shares s
     JOIN users u ON u.id = s.owner
-    WHERE s.viewer = ?`;
+    WHERE s.viewer = ?`);
   const named = db.prepare('SELECT name FROM users WHERE id = ? AND deleted_at IS NULL');
   const known = visibleCache(epoch);
   const visible = (viewer: number) => known.get(viewer) ?? lookUp(viewer);

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { behind } from '../../event-ids.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { ANY_UNFOLDED, nameFolding } from '../plants/plants.ts';
 import { expiries } from './expiries.ts';
@@ -31,13 +30,13 @@ export function choreWrites(db: DatabaseSync, outbox: OutboxWrites) {
 }
 
 export function choreReads(db: DatabaseSync, snapshot: Snapshot) {
-  const any = prepare(db)`SELECT 1
+  const any = db.prepare(`SELECT 1
     WHERE EXISTS (SELECT 1 FROM replays)
        OR EXISTS (SELECT 1 FROM withdrawals)
        OR EXISTS (SELECT 1 FROM webhooks WHERE status = 'deleted')
        OR EXISTS (SELECT 1 FROM users WHERE deleted_at IS NOT NULL)
        OR EXISTS (SELECT 1 FROM idempotency WHERE expires_at <= ?)
-       OR EXISTS (${ANY_UNFOLDED})`;
+       OR EXISTS (${ANY_UNFOLDED})`);
   return {
     hasChores: async (now: number): Promise<boolean> => snapshot.read(() => any.get(now) !== undefined),
   };
@@ -59,11 +58,11 @@ function webhookRemovals(db: DatabaseSync): (limit: number) => void {
 /** Drops some deliveries of the owner's events to a former viewer's webhooks. */
 function withdrawals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT webhook, owner, next, through FROM withdrawals LIMIT 1');
-  const list = prepare(db)`SELECT event, owner
+  const list = db.prepare(`SELECT event, owner
     FROM deliveries
     WHERE webhook = ? AND event >= ? AND event <= ?
     ORDER BY event
-    LIMIT CAST(? AS INTEGER)`;
+    LIMIT CAST(? AS INTEGER)`);
   const remove = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
   const goOn = db.prepare('UPDATE withdrawals SET next = ? WHERE webhook = ? AND owner = ?');
   const end = db.prepare('DELETE FROM withdrawals WHERE webhook = ? AND owner = ?');
@@ -90,9 +89,9 @@ function userRemovals(db: DatabaseSync): (limit: number) => void {
     removal(db, 'events', 'owner, id', 'owner = ?'),
     removal(db, 'idempotency', KEY_OF_ANSWER, 'user = ?'),
   ];
-  const waits = prepare(db)`SELECT 1
+  const waits = db.prepare(`SELECT 1
     WHERE EXISTS (SELECT 1 FROM webhooks WHERE owner = ?1)
-       OR EXISTS (SELECT 1 FROM withdrawals WHERE owner = ?1)`;
+       OR EXISTS (SELECT 1 FROM withdrawals WHERE owner = ?1)`);
   const forgotten = [
     db.prepare('DELETE FROM removed_events WHERE owner = ?'),
     db.prepare('DELETE FROM assigned_ids WHERE owner = ?'),
@@ -116,6 +115,6 @@ const KEY_OF_ANSWER = 'user, method, path, key';
 
 /** Deletes some of the rows that the condition selects with its parameter. */
 function removal(db: DatabaseSync, table: string, key: string, condition: string): StatementSync {
-  return prepare(db)`DELETE FROM ${table}
-    WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT CAST(? AS INTEGER))`;
+  return db.prepare(`DELETE FROM ${table}
+    WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT CAST(? AS INTEGER))`);
 }

@@ -11,7 +11,6 @@ import { behind, END, FIRST, latest } from '../../event-ids.ts';
 import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { deliveryCounts, disabledWebhooks } from './delivery-counts.ts';
 import { newestEvent } from './events.ts';
@@ -20,16 +19,16 @@ import { type OutboxWrites, webhookOwners } from './outbox.ts';
 export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
   // It is sent at once, even during an attempt: the higher generation voids the outcome of that attempt.
-  const redeliver = prepare(db)`UPDATE deliveries
+  const redeliver = db.prepare(`UPDATE deliveries
     SET state = 'pending', step = 0, due = ?, generation = generation + 1, asked = 1, suspicions = 0
-    WHERE webhook = ? AND event = ?`;
+    WHERE webhook = ? AND event = ?`);
   const newestOf = newestEvent(db);
   const visibleTo = ownersVisibleTo(db);
   const newestDelivery = db.prepare('SELECT max(event) AS id FROM deliveries WHERE webhook = ?');
   const countReplays = db.prepare('SELECT count(*) AS count FROM replays WHERE webhook = ? AND hastens = 0');
   const isDisabled = disabledWebhooks(db);
-  const insertReplay = prepare(db)`INSERT INTO replays (webhook, owner, hastens, state, next, through)
-    VALUES (?, ?, 0, ?, ?, ?)`;
+  const insertReplay = db.prepare(`INSERT INTO replays (webhook, owner, hastens, state, next, through)
+    VALUES (?, ?, 0, ?, ?, ?)`);
 
   return {
     redeliver({ owner, webhook, event, at }: RedeliverRequest) {
@@ -57,10 +56,10 @@ const HOOK = `id AS webhook, status = 'disabled' AS is_disabled, paused_until`;
 const EVENTS = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
 
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const attempts = prepare(db)`SELECT at, duration_ms, address, status, excerpt, error
+  const attempts = db.prepare(`SELECT at, duration_ms, address, status, excerpt, error
     FROM attempts
     WHERE webhook = ? AND event = ?
-    ORDER BY generation`;
+    ORDER BY generation`);
 
   return {
     page: deliveryPage(db, snapshot),
@@ -76,10 +75,10 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
  * Webhooks come by descending id, so once the page is full, only newer events join.
  */
 function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
-  const webhooksOf = prepare(db)`SELECT ${HOOK}
+  const webhooksOf = db.prepare(`SELECT ${HOOK}
     FROM webhooks
     WHERE owner = ? AND status <> 'deleted' AND id = ifnull(?, id)
-    ORDER BY id DESC`;
+    ORDER BY id DESC`);
   const newestDeliveries = deliveriesBetween(db);
 
   return async (query: DeliveriesQuery): Promise<Delivery[]> =>
@@ -119,12 +118,13 @@ function lastFirst(one: Found, other: Found): number {
 
 /** The newest deliveries of a webhook, of events from one on and before another, which a query selects. */
 function deliveriesBetween(db: DatabaseSync) {
-  const selecting = (deliveries: string, condition = 'true') => prepare(db)`SELECT ${COLUMNS}
+  const selecting = (deliveries: string, condition = 'true') =>
+    db.prepare(`SELECT ${COLUMNS}
     FROM ${deliveries}
     ${EVENTS}
     WHERE d.webhook = ? AND d.event >= ? AND d.event < ? AND ${condition} AND ${IS_VISIBLE}
     ORDER BY d.event DESC
-    LIMIT CAST(? AS INTEGER)`;
+    LIMIT CAST(? AS INTEGER)`);
   const all = selecting('deliveries d');
   // Without statistics SQLite would scan the deliveries in every state.
   const inState = selecting('deliveries d INDEXED BY deliveries_by_state', 'd.state = ?');
@@ -148,11 +148,11 @@ function deliveriesBetween(db: DatabaseSync) {
 }
 
 function plantEvents(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const ofPlant = prepare(db)`SELECT id
+  const ofPlant = db.prepare(`SELECT id
     FROM events INDEXED BY events_by_plant
     WHERE owner = ? AND plant = ? AND type = 'plant.created' AND id < ? AND id >= ?
     ORDER BY id DESC
-    LIMIT CAST(? AS INTEGER)`;
+    LIMIT CAST(? AS INTEGER)`);
 
   return async ({ viewer, plant, from, before = END, limit }: PlantEventsQuery): Promise<string[]> => {
     const found = snapshot.read(() =>

@@ -5,24 +5,23 @@ import type { Activity, ActivityQuery, ReplayRequest, WebhookHealth } from '../.
 import { countIn, END, parts } from '../../event-ids.ts';
 import { absentState, FEED_TYPES, storedState } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const ofState = prepare(db)`SELECT count(*) AS count, count(*) AS seen, max(event) AS last
+  const ofState = db.prepare(`SELECT count(*) AS count, count(*) AS seen, max(event) AS last
     FROM (
       SELECT event
       FROM deliveries
       WHERE webhook = ? AND state = ? AND event >= ?
       ORDER BY event
       LIMIT ${limits.counted}
-    )`;
-  const oldest = prepare(db)`SELECT e.created_at AS at
+    )`);
+  const oldest = db.prepare(`SELECT e.created_at AS at
     FROM deliveries d INDEXED BY deliveries_by_state
     JOIN events e ON e.owner = d.owner AND e.id = d.event
     WHERE d.webhook = ? AND d.state = 'pending'
     ORDER BY d.event
-    LIMIT 1`;
+    LIMIT 1`);
   const ofOwner = db.prepare(EVENTS_BETWEEN);
   const isDisabled = disabledWebhooks(db);
   const countState = (webhook: string, state: string, first: string) =>
@@ -61,7 +60,7 @@ export function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean
 
 function activityRead(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const eventsBetween = db.prepare(EVENTS_BETWEEN);
-  const deliveriesBetween = prepare(db)`SELECT count(*) AS seen, max(event) AS last,
+  const deliveriesBetween = db.prepare(`SELECT count(*) AS seen, max(event) AS last,
       count(*) FILTER (WHERE state = 'delivered') AS delivered,
       count(*) FILTER (WHERE state = 'failed') AS failed,
       count(*) FILTER (WHERE state = 'pending') AS waiting
@@ -71,7 +70,7 @@ function activityRead(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwne
       WHERE webhook = ? AND event >= ? AND event < ?
       ORDER BY event
       LIMIT ${limits.counted}
-    )`;
+    )`);
   const webhooksOf = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
 
   return async ({ viewer, from, before, most }: ActivityQuery): Promise<Activity | undefined> => {

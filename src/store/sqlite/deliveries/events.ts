@@ -3,7 +3,6 @@ import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING, behind, END, latest } from '../../event-ids.ts';
 import { FEED_TYPES, toEvent } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 /**
@@ -12,10 +11,10 @@ import type { Snapshot } from '../engine/snapshot.ts';
  */
 export function eventReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const walk = eventWalk(db);
-  const removed = prepare(db)`SELECT r.event
+  const removed = db.prepare(`SELECT r.event
     FROM removed_events r
     LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = ?
-    WHERE r.owner = ? AND (s.removed IS NULL OR s.removed <> r.event)`;
+    WHERE r.owner = ? AND (s.removed IS NULL OR s.removed <> r.event)`);
   const newest = newestEvent(db);
 
   /** After the newest removed event: an older one that is still waiting is kept, but is not part of the feed. */
@@ -52,11 +51,11 @@ type Row = Record<string, unknown>;
 
 /** Walks plant events in id order. Each step reads from one owner up to the next event of any other. */
 export function eventWalk(db: DatabaseSync) {
-  const ofOwner = prepare(db)`SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
+  const ofOwner = db.prepare(`SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
     FROM events
     WHERE owner = ? AND id >= ? AND id <= ? AND type IN (${FEED_TYPES})
     ORDER BY id
-    LIMIT CAST(? AS INTEGER)`;
+    LIMIT CAST(? AS INTEGER)`);
   const first = db.prepare('SELECT min(id) AS id FROM events WHERE owner = ? AND id >= ? AND id <= ?');
 
   /** Rows for `toEvent`, with their owner, from one id to another, inclusive. */

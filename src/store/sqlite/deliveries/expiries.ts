@@ -1,24 +1,23 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { ExpiryPosition, ExpiryRequest } from '../../../webhooks/port.ts';
 import { FEED_TYPES } from '../../rows.ts';
-import { prepare } from '../engine/prepare.ts';
 
 /** Removes expired events and their deliveries. */
 export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPosition | undefined {
   const owners = db.prepare('SELECT min(id) AS id FROM users WHERE id > ?');
-  const old = prepare(db)`SELECT id
+  const old = db.prepare(`SELECT id
     FROM events
     WHERE owner = ? AND id > ? AND id < ?
     ORDER BY id
-    LIMIT CAST(? AS INTEGER)`;
-  const webhooksOf = prepare(db)`SELECT id, status
+    LIMIT CAST(? AS INTEGER)`);
+  const webhooksOf = db.prepare(`SELECT id, status
     FROM webhooks
     WHERE owner = ?1
     UNION ALL
     SELECT w.id, w.status
     FROM shares s
     JOIN webhooks w ON w.owner = s.viewer
-    WHERE s.owner = ?1`;
+    WHERE s.owner = ?1`);
   const remove = removalOfEvents(db);
 
   return ({ before, from, limit }) => {
@@ -50,17 +49,17 @@ function toSubscriber(row: Record<string, unknown>): Subscriber {
 }
 
 function removalOfEvents(db: DatabaseSync) {
-  const waits = prepare(db)`SELECT 1
+  const waits = db.prepare(`SELECT 1
     FROM deliveries
-    WHERE webhook = ? AND event = ? AND state = 'pending'`;
+    WHERE webhook = ? AND event = ? AND state = 'pending'`);
   const removeDelivery = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
   const removeEvent = db.prepare(
     `DELETE FROM events WHERE owner = ? AND id = ? RETURNING type IN (${FEED_TYPES}) AS in_feed`,
   );
-  const note = prepare(db)`INSERT INTO removed_events (owner, event)
+  const note = db.prepare(`INSERT INTO removed_events (owner, event)
     VALUES (?, ?)
     ON CONFLICT (owner) DO UPDATE
-    SET event = max(event, excluded.event)`;
+    SET event = max(event, excluded.event)`);
 
   return (owner: number, webhooks: Subscriber[], events: string[]): void => {
     for (const event of events) {

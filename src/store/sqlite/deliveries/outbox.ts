@@ -4,7 +4,6 @@ import type { NewPlant } from '../../../plants/port.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
 import type { NewTest } from '../../../webhooks/port.ts';
 import { together } from '../../lane-threads.ts';
-import { prepare } from '../engine/prepare.ts';
 
 /** What others must learn from a transaction. */
 export type Announced = {
@@ -23,9 +22,9 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
   const insertEvent = db.prepare(
     'INSERT INTO events (owner, id, plant, name, tag, created_at, type, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
-  const insertDelivery = prepare(db)`INSERT INTO deliveries
+  const insertDelivery = db.prepare(`INSERT INTO deliveries
     (webhook, event, owner, state, attempts, step, due, generation, asked)
-    VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, ?)`;
+    VALUES (?, ?, ?, 'pending', 0, 0, ?, 0, ?)`);
   const subscriptions = subscriptionsIn(db);
   const owns = webhookOwners(db);
   const owners = new Set<number>();
@@ -74,14 +73,14 @@ export function outboxWrites(db: DatabaseSync, delayMs: number) {
 
 /** The webhooks that receive an owner's events, looked up once per transaction. */
 function subscriptionsIn(db: DatabaseSync) {
-  const subscribed = prepare(db)`SELECT id
+  const subscribed = db.prepare(`SELECT id
     FROM webhooks
     WHERE owner = ?1 AND status <> 'deleted'
     UNION ALL
     SELECT w.id
     FROM shares s
     JOIN webhooks w ON w.owner = s.viewer
-    WHERE s.owner = ?1 AND w.status <> 'deleted'`;
+    WHERE s.owner = ?1 AND w.status <> 'deleted'`);
   const known = new Map<number, string[]>();
   return {
     of(owner: number): readonly string[] {

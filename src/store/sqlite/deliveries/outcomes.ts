@@ -3,18 +3,17 @@ import { delivery as limits } from '../../../limits.ts';
 import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { type Summary, summariesOf } from '../../outcome-summaries.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
-import { prepare } from '../engine/prepare.ts';
 
 export function outcomeWrites(db: DatabaseSync) {
   const settle = settling(db);
   const keep = attemptWrites(db);
   const follow = stateWrites(db);
-  const suspect = prepare(db)`UPDATE deliveries
+  const suspect = db.prepare(`UPDATE deliveries
     SET suspicions = ?
-    WHERE webhook = ? AND event = ? AND generation = ?`;
-  const giveUp = prepare(db)`UPDATE deliveries
+    WHERE webhook = ? AND event = ? AND generation = ?`);
+  const giveUp = db.prepare(`UPDATE deliveries
     SET state = 'failed', asked = 0, reason = 'Its event is missing.'
-    WHERE webhook = ? AND event = ? AND state = 'pending'`;
+    WHERE webhook = ? AND event = ? AND state = 'pending'`);
   return {
     record(outcomes: readonly Outcome[]): Recorded[] {
       const counted: Outcome[] = [];
@@ -41,18 +40,18 @@ type Settled = { result: Recorded; isKnown: boolean };
 
 /** Updates the delivery. An attempt is kept under the generation after its own. */
 function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
-  const settle = prepare(db)`UPDATE deliveries AS d
+  const settle = db.prepare(`UPDATE deliveries AS d
     SET state = ?, attempts = attempts + 1, step = coalesce(?, step), due = coalesce(?, due), reason = ?,
       generation = generation + 1, asked = 0, suspicions = 0
-    WHERE webhook = ? AND event = ? AND generation = ? AND (? OR step = ?) AND ${IS_VISIBLE}`;
-  const beginAnew = prepare(db)`UPDATE deliveries AS d
+    WHERE webhook = ? AND event = ? AND generation = ? AND (? OR step = ?) AND ${IS_VISIBLE}`);
+  const beginAnew = db.prepare(`UPDATE deliveries AS d
     SET attempts = attempts + 1, step = 0, due = ?, reason = ?,
       generation = generation + 1, asked = 0, suspicions = 0
-    WHERE webhook = ? AND event = ? AND generation = ? AND ${IS_VISIBLE}`;
+    WHERE webhook = ? AND event = ? AND generation = ? AND ${IS_VISIBLE}`);
   const known = db.prepare('SELECT at FROM attempts WHERE webhook = ? AND event = ? AND generation = ?');
-  const count = prepare(db)`UPDATE deliveries AS d
+  const count = db.prepare(`UPDATE deliveries AS d
     SET attempts = attempts + 1
-    WHERE webhook = ? AND event = ? AND ${IS_VISIBLE}`;
+    WHERE webhook = ? AND event = ? AND ${IS_VISIBLE}`);
 
   /** The outcome was recorded before, or the delivery has changed meanwhile. */
   function late({ webhook, event, generation, attempt }: Outcome): Settled {
@@ -75,17 +74,17 @@ function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
 }
 
 function attemptWrites(db: DatabaseSync): (outcome: Outcome) => void {
-  const insert = prepare(db)`INSERT INTO attempts
+  const insert = db.prepare(`INSERT INTO attempts
     (webhook, event, generation, at, duration_ms, address, status, excerpt, error)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-  const forget = prepare(db)`DELETE FROM attempts
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const forget = db.prepare(`DELETE FROM attempts
     WHERE webhook = ? AND event = ? AND generation <= (
       SELECT generation
       FROM attempts
       WHERE webhook = ? AND event = ?
       ORDER BY generation DESC
       LIMIT 1 OFFSET ${limits.attemptsKept}
-    )`;
+    )`);
   return ({ webhook, event, generation, attempt }) => {
     const { at, durationMs, address, status, excerpt, error } = attempt;
     insert.run(
@@ -105,16 +104,16 @@ function attemptWrites(db: DatabaseSync): (outcome: Outcome) => void {
 }
 
 function stateWrites(db: DatabaseSync): (summary: Summary) => void {
-  const noteAttempts = prepare(db)`UPDATE webhooks
+  const noteAttempts = db.prepare(`UPDATE webhooks
     SET last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
-    WHERE id = ?`;
-  const note = prepare(db)`UPDATE webhooks
+    WHERE id = ?`);
+  const note = db.prepare(`UPDATE webhooks
     SET paused_until = ?, failing_since = ?,
       last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
-    WHERE id = ? AND generation = ?`;
-  const disable = prepare(db)`UPDATE webhooks
+    WHERE id = ? AND generation = ?`);
+  const disable = db.prepare(`UPDATE webhooks
     SET status = 'disabled', disabled_reason = ?
-    WHERE id = ? AND generation = ? AND status = 'enabled'`;
+    WHERE id = ? AND generation = ? AND status = 'enabled'`);
   return ({ webhook, laneState, successAt = null, failureAt = null }) => {
     const { generation, pausedUntil = null, failingSince = null, disabledReason } = laneState;
     const { changes } = note.run(pausedUntil, failingSince, successAt, failureAt, webhook, generation);

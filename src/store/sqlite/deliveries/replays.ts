@@ -2,7 +2,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind } from '../../event-ids.ts';
 import { ownersVisibleTo } from '../access/shares.ts';
-import { prepare } from '../engine/prepare.ts';
 import { eventWalk } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
 
@@ -18,11 +17,11 @@ type Replay = {
 /** Advances the replay whose turn it is. */
 export function replays(db: DatabaseSync, outbox: OutboxWrites) {
   // Waits until the deliveries of an earlier share are dropped: those that a replay creates would be dropped, too.
-  const first = prepare(db)`SELECT id, webhook, owner, state, next, through
+  const first = db.prepare(`SELECT id, webhook, owner, state, next, through
     FROM replays
     WHERE NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = replays.webhook)
     ORDER BY id
-    LIMIT 1`;
+    LIMIT 1`);
   const isDeleted = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'deleted'`);
   // Moves the replay to the end of the queue.
   const goOn = db.prepare('UPDATE replays SET id = (SELECT max(id) + 1 FROM replays), next = ? WHERE id = ?');
@@ -50,11 +49,11 @@ function eventsAgain(db: DatabaseSync) {
   const walk = eventWalk(db);
   const visibleTo = ownersVisibleTo(db);
   // A delivery in flight is not sent twice: it keeps its generation, and its schedule restarts if the attempt fails.
-  const upsert = prepare(db)`INSERT INTO deliveries
+  const upsert = db.prepare(`INSERT INTO deliveries
     (webhook, event, owner, state, attempts, step, due, generation)
     VALUES (?, ?, ?, 'pending', 0, 0, ?, 0)
     ON CONFLICT (webhook, event) DO UPDATE
-    SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`;
+    SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`);
   return ({ webhook, owner: viewer, next, through }: Replay, now: number, limit: number): Slice => {
     const events = walk(visibleTo(viewer), next, through, limit);
     for (const { id, owner } of events) upsert.run(webhook, String(id), Number(owner), now);
@@ -63,14 +62,14 @@ function eventsAgain(db: DatabaseSync) {
 }
 
 function deliveriesAgain(db: DatabaseSync) {
-  const list = prepare(db)`SELECT event
+  const list = db.prepare(`SELECT event
     FROM deliveries
     WHERE webhook = ? AND state = ? AND event >= ? AND event <= ?
     ORDER BY event
-    LIMIT CAST(? AS INTEGER)`;
-  const update = prepare(db)`UPDATE deliveries
+    LIMIT CAST(? AS INTEGER)`);
+  const update = db.prepare(`UPDATE deliveries
     SET state = 'pending', step = ${ANEW}, due = ?, suspicions = 0
-    WHERE webhook = ? AND event = ?`;
+    WHERE webhook = ? AND event = ?`);
   return ({ webhook, state, next, through }: Replay, now: number, limit: number): Slice => {
     const ids = list.all(webhook, state, next, through, limit).map(({ event }) => String(event));
     for (const id of ids) update.run(now, webhook, id);

@@ -7,19 +7,18 @@ import type {
   WebhookChange,
 } from '../../../webhooks/port.ts';
 import { ifFound, toWebhook } from '../../rows.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
 export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const count = db.prepare(`SELECT count(*) AS count FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
-  const insert = prepare(db)`INSERT INTO webhooks
+  const insert = db.prepare(`INSERT INTO webhooks
     (owner, id, url, description, rate, status, private_key, public_key, created_at)
-    VALUES (?, ?, ?, ?, ?, 'enabled', ?, ?, ?)`;
+    VALUES (?, ?, ?, ?, ?, 'enabled', ?, ?, ?)`);
   const insertSecret = db.prepare(INSERT_SECRET);
-  const markDeleted = prepare(db)`UPDATE webhooks
+  const markDeleted = db.prepare(`UPDATE webhooks
     SET status = 'deleted', private_key = ''
-    WHERE owner = ? AND id = ? AND status <> 'deleted'`;
+    WHERE owner = ? AND id = ? AND status <> 'deleted'`);
   const forgetSecrets = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ?');
 
   return {
@@ -50,7 +49,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
   const find = db.prepare(
     `SELECT url, status FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`,
   );
-  const update = prepare(db)`UPDATE webhooks
+  const update = db.prepare(`UPDATE webhooks
     SET url = ?1,
         description = CASE WHEN ?2 THEN ?3 ELSE description END,
         rate = CASE WHEN ?4 THEN ?5 ELSE rate END,
@@ -60,9 +59,9 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
         failing_since = CASE WHEN ?7 THEN NULL ELSE failing_since END,
         generation = generation + ?7
     WHERE owner = ?8 AND id = ?9
-    RETURNING ${COLUMNS}`;
+    RETURNING ${COLUMNS}`);
   // Deliveries waiting for a retry become due at once, through a replay of pending ones.
-  const bringForward = prepare(db)`INSERT INTO replays (webhook, owner, hastens, state, next, through)
+  const bringForward = db.prepare(`INSERT INTO replays (webhook, owner, hastens, state, next, through)
     SELECT webhook, owner, 1, 'pending', '', event
     FROM (
       SELECT webhook, owner, event
@@ -73,7 +72,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
     )
     WHERE true
     ON CONFLICT (webhook) WHERE hastens = 1 DO UPDATE
-    SET next = excluded.next, through = excluded.through`;
+    SET next = excluded.next, through = excluded.through`);
 
   return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {
     const before = find.get(owner, id);
@@ -106,12 +105,12 @@ const INSERT_SECRET = 'INSERT INTO webhook_secrets (webhook, created_at, secret)
 function rotations(db: DatabaseSync, outbox: OutboxWrites) {
   const owns = webhookOwners(db);
   const removeOver = db.prepare('DELETE FROM webhook_secrets WHERE webhook = ? AND expires_at <= ?');
-  const live = prepare(db)`SELECT count(*) AS count, min(expires_at) AS until
+  const live = db.prepare(`SELECT count(*) AS count, min(expires_at) AS until
     FROM webhook_secrets
-    WHERE webhook = ?`;
-  const limit = prepare(db)`UPDATE webhook_secrets
+    WHERE webhook = ?`);
+  const limit = db.prepare(`UPDATE webhook_secrets
     SET expires_at = ?
-    WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)`;
+    WHERE webhook = ? AND (expires_at IS NULL OR expires_at > ?)`);
   const insert = db.prepare(INSERT_SECRET);
 
   return (owner: number, id: string, { secret, at, overlapUntil, most }: Rotation): RotationOutcome => {
@@ -129,13 +128,13 @@ function rotations(db: DatabaseSync, outbox: OutboxWrites) {
 }
 
 export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
-  const ofOwner = prepare(db)`SELECT ${COLUMNS}
+  const ofOwner = db.prepare(`SELECT ${COLUMNS}
     FROM webhooks
     WHERE owner = ? AND status <> 'deleted'
-    ORDER BY id`;
-  const one = prepare(db)`SELECT ${COLUMNS}
+    ORDER BY id`);
+  const one = db.prepare(`SELECT ${COLUMNS}
     FROM webhooks
-    WHERE owner = ? AND id = ? AND status <> 'deleted'`;
+    WHERE owner = ? AND id = ? AND status <> 'deleted'`);
   return {
     webhooks: async (owner: number): Promise<Webhook[]> =>
       snapshot.read(() => ofOwner.all(owner).map(toWebhook)),

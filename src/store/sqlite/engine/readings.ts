@@ -4,11 +4,10 @@ import { setImmediate } from 'node:timers/promises';
 import { observability as limits } from '../../../limits.ts';
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
 import { addWebhooks, noWebhooks } from '../../rows.ts';
-import { prepare } from './prepare.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
-  const part = prepare(db)`SELECT count(*) FILTER (WHERE status = 'enabled') AS enabled,
+  const part = db.prepare(`SELECT count(*) FILTER (WHERE status = 'enabled') AS enabled,
       count(*) FILTER (WHERE status = 'enabled' AND paused_until > ?1) AS paused,
       count(*) FILTER (WHERE status = 'disabled') AS disabled,
       min(oldest) FILTER (WHERE status = 'enabled') AS oldest_pending,
@@ -35,7 +34,7 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
       WHERE w.id > ?2
       ORDER BY w.id
       LIMIT ${limits.webhooksRead}
-    )`;
+    )`);
 
   return {
     /** Reads a part in each turn of the event loop. */

@@ -2,17 +2,16 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
 import { ifFound, toKeptRecord } from '../../rows.ts';
 import { hadEffect, KEY_USED } from '../../write-outcomes.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export function idempotencyWrites(db: DatabaseSync) {
   const removeOver = db.prepare(
     'DELETE FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at <= ?',
   );
-  const insert = prepare(db)`INSERT INTO idempotency
+  const insert = db.prepare(`INSERT INTO idempotency
     (user, method, path, key, fingerprint, status, location, body, expires_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT DO NOTHING`;
+    ON CONFLICT DO NOTHING`);
   const exists = db.prepare(
     'SELECT 1 FROM idempotency WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?',
   );
@@ -43,9 +42,9 @@ export function idempotencyWrites(db: DatabaseSync) {
 }
 
 export function idempotencyReads(db: DatabaseSync, snapshot: Snapshot) {
-  const find = prepare(db)`SELECT fingerprint, status, location, body
+  const find = db.prepare(`SELECT fingerprint, status, location, body
     FROM idempotency
-    WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`;
+    WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`);
   return {
     keptAnswer: async (
       { user, method, path, key }: RequestKey,

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LAST_ASSIGNED_ID, type PlantId } from '../../../plants/plant.ts';
-import { prepare } from '../engine/prepare.ts';
 
 /** Within this distance above the counter every free id is found; beyond, the search continues in strides. */
 const NEAR = 128n;
@@ -10,9 +9,9 @@ export const BIGINTS = { readBigInts: true };
 /** The ids that the store assigns: a counter for each owner, read and written once per transaction. */
 export function assignedIds(db: DatabaseSync) {
   const read = db.prepare('SELECT last FROM assigned_ids WHERE owner = ?', BIGINTS);
-  const write = prepare(db)`INSERT INTO assigned_ids (owner, last)
+  const write = db.prepare(`INSERT INTO assigned_ids (owner, last)
     VALUES (?, ?)
-    ON CONFLICT DO UPDATE SET last = excluded.last`;
+    ON CONFLICT DO UPDATE SET last = excluded.last`);
   const freeAbove = freeIds(db);
   const known = new Map<number, PlantId>();
   const moved = new Set<number>();

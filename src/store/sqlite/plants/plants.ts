@@ -18,7 +18,6 @@ import type { Stretch } from '../../visible-owners.ts';
 import type { Created } from '../../write-outcomes.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
-import { prepare } from '../engine/prepare.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { assignedIds, BIGINTS } from './plant-ids.ts';
 import type { VersionWrites } from './versions.ts';
@@ -28,9 +27,9 @@ export function plantWrites(
   { announce, touch }: Pick<OutboxWrites, 'announce'> & Pick<VersionWrites, 'touch'>,
   most: number | undefined,
 ) {
-  const insert = prepare(db)`INSERT INTO plants (owner, id, name, folded, tag, created_at)
+  const insert = db.prepare(`INSERT INTO plants (owner, id, name, folded, tag, created_at)
     VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT DO NOTHING`;
+    ON CONFLICT DO NOTHING`);
   const remove = db.prepare('DELETE FROM plants WHERE owner = ? AND id = ?');
   const exists = db.prepare('SELECT 1 FROM plants WHERE owner = ? AND id = ?');
   const ids = assignedIds(db);
@@ -80,10 +79,10 @@ export function plantWrites(
 
 export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
   const pages = new Map<string, StatementSync>();
-  const unfolded = prepare(db)`SELECT 1
+  const unfolded = db.prepare(`SELECT 1
     FROM plants INDEXED BY plants_unfolded
     WHERE owner IN (SELECT value FROM json_each(?)) AND folded IS NULL
-    LIMIT 1`;
+    LIMIT 1`);
 
   function statement(kind: OrderKind, fields: readonly PlantField[]): StatementSync {
     const key = `${kind} ${fields.join()}`;
@@ -220,8 +219,8 @@ export function nameFolding(db: DatabaseSync): (limit: number) => void {
 
 /** Counts an owner's plants up to the limit, once; then keeps the count, since only this connection adds plants. */
 function plantCounts(db: DatabaseSync, most: number) {
-  const count = prepare(db)`SELECT count(*) AS count
-    FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`;
+  const count = db.prepare(`SELECT count(*) AS count
+    FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`);
   const known = new Map<number, number>();
   return {
     isFull(owner: number): boolean {
