@@ -3,6 +3,7 @@ import type {
   AttemptRecord,
   DeliveriesQuery,
   Delivery,
+  DeliveryPosition,
   PlantEventsQuery,
   RedeliverRequest,
   ReplayRequest,
@@ -13,7 +14,7 @@ import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { deliveryCounts, disabledWebhooks } from './delivery-counts.ts';
-import { newestEvent } from './events.ts';
+import { firstOf, newestEvent } from './events.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
 export function deliveryWrites(db: DatabaseSync, outbox: OutboxWrites) {
@@ -70,11 +71,8 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   };
 }
 
-/**
- * The newest deliveries of each webhook, a page in all, say how far back the page reaches, and which webhooks have more.
- * Webhooks come by descending id, so once the page is full, only newer events join.
- */
 function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
+  // The first of them come first in the page, too: once it is full, the others add only newer events.
   const webhooksOf = db.prepare(`SELECT ${HOOK}
     FROM webhooks
     WHERE owner = ? AND status <> 'deleted' AND id = ifnull(?, id)
@@ -84,39 +82,30 @@ function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
   return async (query: DeliveriesQuery): Promise<Delivery[]> =>
     snapshot.read(() => {
       const { owner, webhook, state, from, after = FIRST, limit } = query;
-      const newest = newestDeliveries(query);
       const hooks = webhooksOf
         .all(owner, webhook ?? null)
         .filter((hook) => state !== absentState(hook.is_disabled === 1));
-      const few = Math.ceil(limit / hooks.length);
-      let heads: Found[] = [];
-      const ends = hooks.flatMap((hook) => {
-        const before = String(hook.webhook) < after.webhook ? behind(after.event) : after.event;
-        const last = heads[limit - 1];
-        const found = newest(hook, last ? behind(last.event) : from, before, few);
-        heads = [...heads, ...found].sort(lastFirst).slice(0, limit);
-        return found.slice(few - 1);
-      });
-      const since = heads[limit - 1]?.event ?? from;
-      const more = ends
-        .filter(({ event }) => event > since)
-        .flatMap(({ hook, event }) => newest(hook, since, event, limit));
-      return [...heads, ...more]
-        .sort(lastFirst)
-        .slice(0, limit)
-        .map(({ row, hook }) => toDelivery(row, hook));
+      const newest = newestDeliveries(query);
+      const read = (hook: Row, most: number, last?: Found, through?: Found) =>
+        newest(hook, through ? boundIn(hook, through) : from, last?.event ?? boundIn(hook, after), most);
+      return firstOf(hooks, limit, read, lastFirst).map(({ row, hook }) => toDelivery(row, hook));
     });
 }
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
-type Found = { hook: Row; row: Row; event: string };
+type Found = DeliveryPosition & { hook: Row; row: Row };
 
 function lastFirst(one: Found, other: Found): number {
   if (one.event !== other.event) return one.event < other.event ? 1 : -1;
-  return String(one.hook.webhook) < String(other.hook.webhook) ? 1 : -1;
+  return one.webhook < other.webhook ? 1 : -1;
 }
 
-/** The newest deliveries of a webhook, of events from one on and before another, which a query selects. */
+/** Before this event, the deliveries of a webhook follow the position; from it on, they do not. */
+function boundIn({ webhook }: Row, position: DeliveryPosition): string {
+  return String(webhook) < position.webhook ? behind(position.event) : position.event;
+}
+
+/** The newest deliveries of a webhook that a query selects, of events from one on and before another. */
 function deliveriesBetween(db: DatabaseSync) {
   const selecting = (deliveries: string, condition = 'true') =>
     db.prepare(`SELECT ${COLUMNS}
@@ -143,7 +132,7 @@ function deliveriesBetween(db: DatabaseSync) {
     return (hook: Row, from: string, before: string, limit: number): Found[] =>
       statement
         .all(String(hook.webhook), from, before, ...values, limit)
-        .map((row) => ({ hook, row, event: String(row.id) }));
+        .map((row) => ({ hook, row, event: String(row.id), webhook: String(hook.webhook) }));
   };
 }
 

@@ -49,50 +49,49 @@ export function newestEvent(db: DatabaseSync): (owners: readonly number[]) => st
 
 type Row = Record<string, unknown>;
 
-/** Walks plant events in id order. Each step reads from one owner up to the next event of any other. */
+/** Walks plant events in id order. */
 export function eventWalk(db: DatabaseSync) {
   const ofOwner = db.prepare(`SELECT owner, id, type, created_at, CAST(plant AS TEXT) AS plant, name, tag
     FROM events
     WHERE owner = ? AND id >= ? AND id <= ? AND type IN (${FEED_TYPES})
     ORDER BY id
     LIMIT CAST(? AS INTEGER)`);
-  const first = db.prepare('SELECT min(id) AS id FROM events WHERE owner = ? AND id >= ? AND id <= ?');
 
   /** Rows for `toEvent`, with their owner, from one id to another, inclusive. */
   return (owners: readonly number[], from: string, through: string, limit: number): Row[] => {
-    const [only] = owners;
-    if (owners.length === 1 && only !== undefined) return ofOwner.all(only, from, through, limit);
-    const next = (owner: number, start: string) => {
-      const id = first.get(owner, start, through)?.id;
-      return typeof id === 'string' ? [{ owner, id }] : [];
-    };
-    // The earliest is last, where removing and inserting cost least.
-    const heads = owners
-      .flatMap((owner) => next(owner, from))
-      .sort((one, other) => (one.id < other.id ? 1 : -1));
-    const rows: Row[] = [];
-    while (rows.length < limit) {
-      const head = heads.pop();
-      if (!head) break;
-      const until = heads.at(-1)?.id ?? through;
-      rows.push(...ofOwner.all(head.owner, head.id, until, limit - rows.length));
-      for (const following of next(head.owner, behind(until)))
-        heads.splice(placeOf(following, heads), 0, following);
-    }
-    return rows;
+    const read = (owner: number, most: number, last?: Row, end?: Row) =>
+      ofOwner.all(owner, last ? behind(String(last.id)) : from, end ? String(end.id) : through, most);
+    return firstOf(owners, limit, read, (one, other) => (String(one.id) < String(other.id) ? -1 : 1));
   };
 }
 
-type Head = { owner: number; id: string };
-
-/** The index of a head in the sorted heads, latest first. */
-function placeOf({ id }: Head, heads: readonly Head[]): number {
-  let low = 0;
-  let high = heads.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((heads[middle]?.id ?? '') > id) low = middle + 1;
-    else high = middle;
+/**
+ * The first rows of several sources in the order that all of them have. Reads a share of the limit from each and then,
+ * in larger shares, from those whose last row is among the first of all.
+ * @param read the first rows of a source, or those after its last one; those after `through` are not needed
+ * @param compare no two rows are equal
+ */
+export function firstOf<Source, Row>(
+  sources: readonly Source[],
+  limit: number,
+  read: (source: Source, most: number, last: Row | undefined, through: Row | undefined) => Row[],
+  compare: (one: Row, other: Row) => number,
+): Row[] {
+  let found: { source: Source; row: Row; endOf: number | undefined }[] = [];
+  let through: Row | undefined;
+  const prune = () => {
+    found = found.sort((one, other) => compare(one.row, other.row)).slice(0, limit);
+    through = found[limit - 1]?.row;
+  };
+  let ends: { source: Source; row?: Row }[] = sources.map((source) => ({ source }));
+  for (let share = Math.ceil(limit / sources.length); ends.length > 0; share *= 2) {
+    for (const { source, row: last } of ends) {
+      if (found.length >= 2 * limit) prune();
+      const rows = read(source, share, last, through);
+      found.push(...rows.map((row, i) => ({ source, row, endOf: i === share - 1 ? share : undefined })));
+    }
+    prune();
+    ends = found.slice(0, limit - 1).filter(({ endOf }) => endOf === share);
   }
-  return low;
+  return found.map(({ row }) => row);
 }
