@@ -37,33 +37,27 @@ function isKnownType(type: unknown): type is EventType {
   return eventTypes.some((known) => known === type);
 }
 
-export function toUser(row: Row): User {
-  return {
-    id: Number(row.id),
-    name: String(row.name),
-    createdAt: Number(row.created_at),
-    disabledAt: numberOf(row.disabled_at),
-  };
+/** From a row with a column for each member, and no other: `created_at` becomes `createdAt`, and null undefined. */
+function toRecord<T>(row: Row): T {
+  const members = Object.entries(row).map(([column, value]) => [
+    column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+    value ?? undefined,
+  ]);
+  // The statements of both stores select the members of the types below.
+  return Object.fromEntries(members) as T;
 }
 
-export function toBelongings({ plants, webhooks, tokens, shares }: Row): Belongings {
-  return {
-    plants: Number(plants),
-    webhooks: Number(webhooks),
-    tokens: Number(tokens),
-    shares: Number(shares),
-  };
-}
+export const toUser = toRecord<User>;
+export const toBelongings = toRecord<Belongings>;
+export const toShare = toRecord<Share>;
+export const toWebhook = toRecord<Webhook>;
+export const toAttempt = toRecord<AttemptRecord>;
 
 export const SHARES = `SELECT o.name AS owner, v.name AS viewer, s.created_at
   FROM shares s
   JOIN users o ON o.id = s.owner
   JOIN users v ON v.id = s.viewer
   ORDER BY o.name, v.name`;
-
-export function toShare(row: Row): Share {
-  return { owner: String(row.owner), viewer: String(row.viewer), createdAt: Number(row.created_at) };
-}
 
 /** @param row of a token, with the id of its user as `user`, and the user's name and disabled_at */
 export function toToken(row: Row): StoredToken {
@@ -93,23 +87,6 @@ export function toKeptRecord(row: Row): KeptRecord {
   return {
     fingerprint: String(row.fingerprint),
     answer: { status: Number(row.status), location: textOf(row.location), body: String(row.body) },
-  };
-}
-
-export function toWebhook(row: Row): Webhook {
-  return {
-    id: String(row.id),
-    owner: Number(row.owner),
-    url: String(row.url),
-    description: textOf(row.description),
-    rate: numberOf(row.rate),
-    status: row.status === 'enabled' ? 'enabled' : 'disabled',
-    disabledReason: textOf(row.disabled_reason),
-    pausedUntil: numberOf(row.paused_until),
-    publicKey: String(row.public_key),
-    createdAt: Number(row.created_at),
-    lastSuccessAt: numberOf(row.last_success_at),
-    lastFailureAt: numberOf(row.last_failure_at),
   };
 }
 
@@ -231,17 +208,6 @@ function stateOf(stored: unknown, isDisabled: boolean): DeliveryState {
   if (stored === 'pending') return isDisabled ? 'held' : 'pending';
   if (stored === 'failed' || stored === 'delivered') return stored;
   throw new Error(`A delivery has the unknown state ${stored}.`);
-}
-
-export function toAttempt(row: Row): AttemptRecord {
-  return {
-    at: Number(row.at),
-    durationMs: Number(row.duration_ms),
-    address: textOf(row.address),
-    status: numberOf(row.status),
-    excerpt: textOf(row.excerpt),
-    error: textOf(row.error),
-  };
 }
 
 export const noWebhooks: WebhooksReading = {
