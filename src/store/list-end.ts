@@ -9,10 +9,8 @@ type Maybe<T> = T | Promise<T>;
 /** What finding the end of a list needs from a store. Stretches keep their order. */
 export type EndReads = {
   stretches(viewer: number, bounds: Bounds): Maybe<readonly Stretch[]>;
-  /** The highest id of each stretch that has any. */
-  highestOfEach(stretches: readonly Stretch[]): Maybe<readonly Position[]>;
-  /** The first position in any of them. */
-  first(stretches: readonly Stretch[], kind: OrderKind): Maybe<Position | undefined>;
+  /** The first position of each stretch that has any. */
+  firstOfEach(stretches: readonly Stretch[], kind: OrderKind): Maybe<Iterable<Position>>;
   /** Counts from the start of a stretch, at most `most` plants; undefined if it is empty. */
   count(
     stretch: Stretch,
@@ -32,6 +30,11 @@ const REVERSED = {
 
 /** Finds where lists end, and where their last pages begin (`PlantStore`). */
 export function listEnds(reads: EndReads): Pick<PlantStore, 'end' | 'lastPage'> {
+  async function first(stretches: readonly Stretch[], kind: OrderKind): Promise<Position | undefined> {
+    const [position] = await reads.firstOfEach(stretches, kind);
+    return position;
+  }
+
   async function following(
     { viewer, order = 'id' }: EndQuery,
     last: Position,
@@ -39,20 +42,21 @@ export function listEnds(reads: EndReads): Pick<PlantStore, 'end' | 'lastPage'> 
     const after = positionAfter(order, last);
     const stretches = await reads.stretches(viewer, { order, from: after ?? last });
     const rest = after ? stretches : stretches.filter(({ owner }) => owner !== last.owner);
-    return reads.first(rest, kindOf(order));
+    return first(rest, kindOf(order));
   }
 
   /** The highest id of each owner from a position on, whatever the order. */
   async function endsOf(viewer: number, from: Position | undefined): Promise<Ends> {
     const whole = await reads.stretches(viewer, { from: from && { owner: from.owner, id: MIN_ID } });
-    return new Map((await reads.highestOfEach(whole)).map(({ owner, id }) => [owner, id]));
+    const highest = await reads.firstOfEach(whole, 'descending');
+    return new Map(Array.from(highest, ({ owner, id }) => [owner, id]));
   }
 
   async function end(query: EndQuery): Promise<ListEnd> {
     const { viewer, order, from, count } = query;
     if (count === undefined) {
       const stretches = await reads.stretches(viewer, { order, from });
-      const last = await reads.first(stretches.toReversed(), REVERSED[kindOf(order)]);
+      const last = await first(stretches.toReversed(), REVERSED[kindOf(order)]);
       return { last, next: undefined, ends: undefined };
     }
     const ends = await endsOf(viewer, from);

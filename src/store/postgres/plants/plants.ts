@@ -1,10 +1,9 @@
 import { foldName } from '../../../plants/plant.ts';
-import type { PageQuery, PlantPage, Position } from '../../../plants/port.ts';
+import type { PageQuery, PlantPage } from '../../../plants/port.ts';
 import type { EndReads } from '../../list-end.ts';
 import { eachKind, kindOf, type OrderKind, type PagePart, pageOf, positionOf } from '../../plant-orders.ts';
-import type { Stretch } from '../../visible-owners.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import { type Database, type Query, type Statement, statement } from '../engine/database.ts';
+import { type Database, type Query, statement } from '../engine/database.ts';
 import { inputOf, LAST, plantsIn, type ReadPart, STRETCHES } from './page-reads.ts';
 
 /** Reads one owner at a time: most viewers see only their own plants, and a page rarely spans three owners. */
@@ -84,19 +83,16 @@ const counted = (kind: OrderKind) =>
 const STATEMENTS = eachKind((kind) => ({ first: first(kind), counted: counted(kind) }));
 
 export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners): EndReads {
-  async function endsOf(stretches: readonly Stretch[], statement: Statement): Promise<Position[]> {
-    const input = JSON.stringify(stretches.map((stretch, n) => inputOf(stretch, n, 1)));
-    const rows = await read(statement, [input]);
-    return rows.flatMap((row) => {
-      const owner = stretches[Number(row.n)]?.owner;
-      return owner === undefined ? [] : [positionOf(owner, row)];
-    });
-  }
-
   return {
     stretches: visible.stretches,
-    highestOfEach: (stretches) => endsOf(stretches, STATEMENTS.descending.first),
-    first: async (stretches, kind) => (await endsOf(stretches, STATEMENTS[kind].first))[0],
+    async firstOfEach(stretches, kind) {
+      const input = JSON.stringify(stretches.map((stretch, n) => inputOf(stretch, n, 1)));
+      const rows = await read(STATEMENTS[kind].first, [input]);
+      return rows.flatMap((row) => {
+        const owner = stretches[Number(row.n)]?.owner;
+        return owner === undefined ? [] : [positionOf(owner, row)];
+      });
+    },
     async count(stretch, kind, most) {
       const input = JSON.stringify([inputOf(stretch, 0, most)]);
       const [row] = await read(STATEMENTS[kind].counted, [input]);

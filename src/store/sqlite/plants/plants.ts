@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { foldName, type PlantId } from '../../../plants/plant.ts';
-import type { PageQuery, PlantField, PlantPage, Position } from '../../../plants/port.ts';
+import type { PageQuery, PlantField, PlantPage } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
 import { type EndReads, listEnds } from '../../list-end.ts';
 import {
@@ -146,31 +146,25 @@ const LAST = {
 } as const;
 
 function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners): EndReads {
-  const statements = eachKind((kind) => ({
-    first: db.prepare(plantsIn(kind, 'id'), BIGINTS),
-    counted: db.prepare(`SELECT count(*) AS count, ${LAST[kind]} FROM (${plantsIn(kind, 'id')})`),
-  }));
+  const statements = eachKind((kind) =>
+    db.prepare(`SELECT count(*) AS count, ${LAST[kind]} FROM (${plantsIn(kind, 'id')})`),
+  );
 
-  /** The first position that the statement finds in the stretches. */
-  const find = (statement: StatementSync, stretches: readonly Stretch[]): Position | undefined =>
-    snapshot.read(() => {
-      for (const stretch of stretches) {
-        const row = statement.get(...valuesOf(stretch), 1);
-        if (row) return positionOf(stretch.owner, row);
-      }
-      return undefined;
-    });
+  function count(stretch: Stretch, kind: OrderKind, most: number) {
+    const row = snapshot.read(() => statements[kind].get(...valuesOf(stretch), most));
+    if (row?.id == null) return undefined;
+    return { count: Number(row.count), last: positionOf(stretch.owner, row) };
+  }
 
   return {
     stretches: visible.stretches,
-    highestOfEach: (stretches) =>
-      stretches.flatMap((stretch) => find(statements.descending.first, [stretch]) ?? []),
-    first: (stretches, kind) => find(statements[kind].first, stretches),
-    count(stretch, kind, most) {
-      const row = snapshot.read(() => statements[kind].counted.get(...valuesOf(stretch), most));
-      if (row?.id == null) return undefined;
-      return { count: Number(row.count), last: positionOf(stretch.owner, row) };
+    *firstOfEach(stretches, kind) {
+      for (const stretch of stretches) {
+        const found = count(stretch, kind, 1);
+        if (found) yield found.last;
+      }
     },
+    count,
     pause: setImmediate,
   };
 }
