@@ -78,7 +78,8 @@ export function groupCommit<Command>(
 
   async function commitBatch(batch: Waiting<Command>[]): Promise<void> {
     for (const { span } of batch) span?.mark('the transaction begins');
-    const measured = batchEnded && measure(batch, clock.now(), batchEnded);
+    const waitMs = ageOfFirst(batch, clock.now());
+    const begin = performance.now();
     const watch = patience && watched(batch, patience);
     const commands = batch.map(({ command }) => command);
     const outcomes = await commit(commands, watch?.mayBegin ?? (() => true)).catch((error: unknown) => {
@@ -86,7 +87,12 @@ export function groupCommit<Command>(
       return commands.map(() => failure);
     });
     watch?.stop();
-    measured?.(outcomes);
+    batchEnded?.({
+      commands: batch.length,
+      waitMs,
+      commitMs: performance.now() - begin,
+      failures: outcomes.flatMap((outcome) => (outcome instanceof AppError ? outcome.code : [])),
+    });
     const pauses = gathering !== undefined && batch.length >= gathering.many && !closed;
     // Before this batch is answered, so that the next one is already being written meanwhile.
     if (!pauses) commitNext();
@@ -145,16 +151,13 @@ export function groupCommit<Command>(
   }
 
   function takeBatch(): Waiting<Command>[] {
-    const batch = queue;
-    const most = Math.min(queue.length, writes.batchCommands);
-    let length = 1;
-    while (length < most && areTogether(queue[length - 1], queue[length])) length++;
-    putQueue(batch.splice(length));
+    const end = queue.findIndex(({ command }, i) => {
+      const before = queue[i - 1];
+      return i === writes.batchCommands || (before && !goTogether(before.command, command));
+    });
+    const batch = queue.splice(0, end === -1 ? queue.length : end);
+    putQueue(queue);
     return batch;
-  }
-
-  function areTogether(before: Waiting<Command> | undefined, next: Waiting<Command> | undefined): boolean {
-    return before !== undefined && next !== undefined && goTogether(before.command, next.command);
   }
 
   function putQueue(rest: Waiting<Command>[]): void {
@@ -222,21 +225,6 @@ type Waiting<Command> = {
 
 function ageOfFirst([first]: readonly Waiting<unknown>[], now: number): number {
   return first ? now - first.at : 0;
-}
-
-/** Call it when a batch begins, and what it returns when the batch has ended. */
-function measure(
-  batch: readonly Waiting<unknown>[],
-  now: number,
-  batchEnded: (batch: EndedBatch) => void,
-): (outcomes: readonly unknown[]) => void {
-  const waitMs = ageOfFirst(batch, now);
-  const begin = performance.now();
-  return (outcomes) => {
-    const commitMs = performance.now() - begin;
-    const failures = outcomes.flatMap((outcome) => (outcome instanceof AppError ? outcome.code : []));
-    batchEnded({ commands: batch.length, waitMs, commitMs, failures });
-  };
 }
 
 function rejectAll(waiting: readonly Waiting<unknown>[], error: unknown): void {
