@@ -10,59 +10,46 @@ export function shareWrites(db: DatabaseSync, outbox: OutboxWrites) {
   const exists = db.prepare('SELECT 1 FROM shares WHERE owner = ? AND viewer = ?');
   const insert = db.prepare(`INSERT INTO shares (owner, viewer, created_at, removed)
     VALUES (?1, ?2, ?3, (SELECT event FROM removed_events WHERE owner = ?1))`);
-  const remove = db.prepare('DELETE FROM shares WHERE owner = ? AND viewer = ?');
-  const ofOwner = db.prepare('SELECT owner, viewer FROM shares WHERE owner = ?');
-  const ofViewer = db.prepare('SELECT owner, viewer FROM shares WHERE viewer = ?');
+  const countOf = db.prepare('SELECT count(*) AS count FROM shares WHERE owner = ?');
+  const countWith = db.prepare('SELECT count(*) AS count FROM shares WHERE viewer = ?');
+  const remove = db.prepare(`DELETE FROM shares
+    WHERE owner = (SELECT id FROM users WHERE name = ?) AND viewer = (SELECT id FROM users WHERE name = ?)
+    RETURNING owner, viewer`);
+  const removeOf = db.prepare('DELETE FROM shares WHERE owner = ?1 OR viewer = ?1 RETURNING owner, viewer');
   const webhooksOf = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
-  const withdraw = withdrawing(db);
-
-  const idOf = (name: string): number | undefined => {
-    const id = user.get(name)?.id;
-    return typeof id === 'number' ? id : undefined;
-  };
-
-  function removeById(owner: number, viewer: number): boolean {
-    if (remove.run(owner, viewer).changes === 0) return false;
-    withdraw(owner, viewer);
-    outbox.forgetSubscriptions();
-    for (const { id } of webhooksOf.all(viewer)) outbox.webhookChanged(String(id));
-    return true;
-  }
-
-  return {
-    addShare({ owner, viewer, at }: NewShare, most: number): ShareOutcome {
-      if (owner === viewer) return 'same user';
-      const [from, to] = [idOf(owner), idOf(viewer)];
-      if (from === undefined) return 'no owner';
-      if (to === undefined) return 'no viewer';
-      if (exists.get(from, to)) return 'shared before';
-      if (ofOwner.all(from).length >= most) return 'owner full';
-      if (ofViewer.all(to).length >= most) return 'viewer full';
-      insert.run(from, to, at);
-      outbox.forgetSubscriptions();
-      return 'shared';
-    },
-    removeShare({ owner, viewer }: { owner: string; viewer: string }): boolean {
-      const [from, to] = [idOf(owner), idOf(viewer)];
-      return from !== undefined && to !== undefined && removeById(from, to);
-    },
-    removeSharesOf(id: number): void {
-      for (const { owner, viewer } of [...ofOwner.all(id), ...ofViewer.all(id)]) {
-        removeById(Number(owner), Number(viewer));
-      }
-    },
-  };
-}
-
-/** Drops the viewer's deliveries of the owner's events so far, slice by slice. */
-function withdrawing(db: DatabaseSync): (owner: number, viewer: number) => void {
-  const insert = db.prepare(`INSERT INTO withdrawals (webhook, owner, next, through)
+  // Drops the viewer's deliveries of the owner's events so far, slice by slice.
+  const withdraw = db.prepare(`INSERT INTO withdrawals (webhook, owner, next, through)
     SELECT w.id, ?1, '', (SELECT max(id) FROM events WHERE owner = ?1)
     FROM webhooks w
     WHERE w.owner = ?2 AND w.status <> 'deleted' AND EXISTS (SELECT 1 FROM events WHERE owner = ?1)
     ON CONFLICT (webhook, owner) DO UPDATE
     SET next = '', through = excluded.through`);
-  return (owner, viewer) => void insert.run(owner, viewer);
+
+  function removed(shares: ReturnType<typeof remove.all>): boolean {
+    for (const { owner = null, viewer = null } of shares) {
+      withdraw.run(owner, viewer);
+      for (const { id } of webhooksOf.all(viewer)) outbox.webhookChanged(String(id));
+    }
+    outbox.forgetSubscriptions();
+    return shares.length > 0;
+  }
+
+  return {
+    addShare({ owner, viewer, at }: NewShare, most: number): ShareOutcome {
+      if (owner === viewer) return 'same user';
+      const [from, to] = [user.get(owner)?.id, user.get(viewer)?.id];
+      if (from === undefined) return 'no owner';
+      if (to === undefined) return 'no viewer';
+      if (exists.get(from, to)) return 'shared before';
+      if (Number(countOf.get(from)?.count) >= most) return 'owner full';
+      if (Number(countWith.get(to)?.count) >= most) return 'viewer full';
+      insert.run(from, to, at);
+      outbox.forgetSubscriptions();
+      return 'shared';
+    },
+    removeShare: ({ owner, viewer }: { owner: string; viewer: string }) => removed(remove.all(owner, viewer)),
+    removeSharesOf: (user: number) => removed(removeOf.all(user)),
+  };
 }
 
 export function shareReads(db: DatabaseSync, snapshot: Snapshot) {

@@ -24,7 +24,7 @@ type UserWriteParts = {
   outbox: OutboxWrites;
   changeWebhook(owner: number, id: string, change: WebhookChange): Webhook | undefined;
   deleteWebhook(owner: number, id: string): boolean;
-  removeSharesOf(user: number): void;
+  removeSharesOf(user: number): boolean;
   forgetUsers(): void;
 };
 
@@ -34,7 +34,15 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   const setDisabled = db.prepare('UPDATE users SET disabled_at = ? WHERE id = ?');
   const setDeleted = db.prepare('UPDATE users SET deleted_at = ?, name = NULL WHERE id = ?');
   const dropTokens = db.prepare('DELETE FROM tokens WHERE user = ?');
-  const webhooks = webhooksOfUsers(db, parts);
+  const webhooksOf = db.prepare(`SELECT id FROM webhooks WHERE owner = ? AND status <> 'deleted'`);
+  const disableWebhooks = db.prepare(`UPDATE webhooks
+    SET status = 'disabled', disabled_reason = ?
+    WHERE owner = ? AND status = 'enabled'
+    RETURNING id`);
+  // Those disabled by their owner or receiver stay disabled.
+  const disabledWithUser = db.prepare(`SELECT id
+    FROM webhooks
+    WHERE owner = ? AND status = 'disabled' AND disabled_reason = ?`);
 
   return {
     createUser: ({ name, at }: { name: string; at: number }): User | undefined =>
@@ -45,8 +53,13 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
       if ((user.disabledAt !== undefined) === isDisabled) return true;
       setDisabled.run(isDisabled ? at : null, user.id);
       parts.forgetUsers();
-      if (isDisabled) webhooks.disable(user.id);
-      else webhooks.enable(user.id, at);
+      if (isDisabled) {
+        for (const { id } of disableWebhooks.all(USER_DISABLED, user.id))
+          parts.outbox.webhookChanged(String(id));
+      } else {
+        for (const { id } of disabledWithUser.all(user.id, USER_DISABLED))
+          parts.changeWebhook(user.id, String(id), { at, enabled: true });
+      }
       return true;
     },
     deleteUser(name: string, at: number): boolean {
@@ -55,36 +68,9 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
       setDeleted.run(at, user.id);
       parts.forgetUsers();
       dropTokens.run(user.id);
-      webhooks.delete(user.id);
+      for (const { id } of webhooksOf.all(user.id)) parts.deleteWebhook(user.id, String(id));
       parts.removeSharesOf(user.id);
       return true;
-    },
-  };
-}
-
-function webhooksOfUsers(db: DatabaseSync, { outbox, changeWebhook, deleteWebhook }: UserWriteParts) {
-  const all = db.prepare(
-    `SELECT id, status, disabled_reason FROM webhooks WHERE owner = ? AND status <> 'deleted'`,
-  );
-  const disable = db.prepare(
-    `UPDATE webhooks SET status = 'disabled', disabled_reason = ? WHERE owner = ? AND id = ?`,
-  );
-  return {
-    disable(owner: number): void {
-      for (const { id, status } of all.all(owner)) {
-        if (status !== 'enabled') continue;
-        disable.run(USER_DISABLED, owner, String(id));
-        outbox.webhookChanged(String(id));
-      }
-    },
-    /** Webhooks disabled by their owner or receiver stay disabled. */
-    enable(owner: number, at: number): void {
-      for (const { id, disabled_reason } of all.all(owner)) {
-        if (disabled_reason === USER_DISABLED) changeWebhook(owner, String(id), { at, enabled: true });
-      }
-    },
-    delete(owner: number): void {
-      for (const { id } of all.all(owner)) deleteWebhook(owner, String(id));
     },
   };
 }
