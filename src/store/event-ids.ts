@@ -29,13 +29,17 @@ type ReadPart = (from: string) => Row | undefined | Promise<Row | undefined>;
 
 /**
  * Reads a key in parts, each in its own turn of the event loop.
- * @param read from an id on, returns how many rows it has `seen`, `feeds.counted` unless there are fewer, and the `last`
+ * @param read from an id on, returns how many rows it has `seen`, `most` unless there are fewer, and the `last`
  */
-export async function* parts(read: ReadPart, first: string): AsyncGenerator<Row, void> {
+export async function* parts(
+  read: ReadPart,
+  first: string,
+  most: number = limits.counted,
+): AsyncGenerator<Row, void> {
   for (let from: string | undefined = first; from !== undefined; ) {
     const part: Row = (await read(from)) ?? {};
     yield part;
-    from = Number(part.seen) >= limits.counted ? behind(String(part.last)) : undefined;
+    from = Number(part.seen) >= most ? behind(String(part.last)) : undefined;
     if (from !== undefined) await setImmediate();
   }
 }

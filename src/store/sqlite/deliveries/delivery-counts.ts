@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { feeds as limits } from '../../../limits.ts';
 import type { Activity, ActivityQuery, ReplayRequest, WebhookHealth } from '../../../webhooks/port.ts';
@@ -22,18 +22,19 @@ export function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: Vi
     WHERE d.webhook = ? AND d.state = 'pending'
     ORDER BY d.event
     LIMIT 1`);
-  const ofOwner = db.prepare(EVENTS_BETWEEN);
+  const eventsBetween = db.prepare(`SELECT count(*) AS seen, max(id) AS last,
+      count(*) FILTER (WHERE type = 'plant.created') AS plants,
+      count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count
+    FROM (
+      SELECT id, type
+      FROM events
+      WHERE owner = ? AND id >= ? AND id < ?
+      ORDER BY id
+      LIMIT ${limits.counted}
+    )`);
   const isDisabled = disabledWebhooks(db);
   const countState = (webhook: string, state: string, first: string) =>
     countIn((from) => snapshot.read(() => ofState.get(webhook, state, from)), first);
-
-  async function countEvents(owners: readonly number[], from: string): Promise<number> {
-    let total = 0;
-    for (const owner of owners) {
-      total += await countIn((next) => snapshot.read(() => ofOwner.get(owner, next, END)), from);
-    }
-    return total;
-  }
 
   return {
     async health(webhook: string): Promise<WebhookHealth> {
@@ -45,11 +46,17 @@ export function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: Vi
       };
     },
     async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
-      if (state === undefined) return countEvents(visible.of(owner), from);
-      if (state === absentState(snapshot.read(() => isDisabled(webhook)))) return 0;
-      return countState(webhook, storedState(state), from);
+      if (state !== undefined) {
+        const isAbsent = state === absentState(snapshot.read(() => isDisabled(webhook)));
+        return isAbsent ? 0 : countState(webhook, storedState(state), from);
+      }
+      let total = 0;
+      for (const of of visible.of(owner)) {
+        total += await countIn((next) => snapshot.read(() => eventsBetween.get(of, next, END)), from);
+      }
+      return total;
     },
-    activity: activityRead(db, snapshot, visible),
+    activity: activityRead(db, snapshot, visible, eventsBetween),
   };
 }
 
@@ -58,8 +65,12 @@ export function disabledWebhooks(db: DatabaseSync): (webhook: string) => boolean
   return (webhook) => query.get(webhook) !== undefined;
 }
 
-function activityRead(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const eventsBetween = db.prepare(EVENTS_BETWEEN);
+function activityRead(
+  db: DatabaseSync,
+  snapshot: Snapshot,
+  visible: VisibleOwners,
+  eventsBetween: StatementSync,
+) {
   const deliveriesBetween = db.prepare(`SELECT count(*) AS seen, max(event) AS last,
       count(*) FILTER (WHERE state = 'delivered') AS delivered,
       count(*) FILTER (WHERE state = 'failed') AS failed,
@@ -96,14 +107,3 @@ function activityRead(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwne
     return total;
   };
 }
-
-const EVENTS_BETWEEN = `SELECT count(*) AS seen, max(id) AS last,
-    count(*) FILTER (WHERE type = 'plant.created') AS plants,
-    count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count
-  FROM (
-    SELECT id, type
-    FROM events
-    WHERE owner = ? AND id >= ? AND id < ?
-    ORDER BY id
-    LIMIT ${limits.counted}
-  )`;

@@ -1,8 +1,8 @@
 import { stat, statfs } from 'node:fs/promises';
 import type { DatabaseSync } from 'node:sqlite';
-import { setImmediate } from 'node:timers/promises';
 import { observability as limits } from '../../../limits.ts';
 import type { SizeReading, WebhooksReading } from '../../../observability/port.ts';
+import { parts } from '../../event-ids.ts';
 import { addWebhooks, noWebhooks } from '../../rows.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -13,7 +13,7 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
       min(oldest) FILTER (WHERE status = 'enabled') AS oldest_pending,
       min(oldest) FILTER (WHERE status = 'disabled') AS oldest_held,
       min(due) FILTER (WHERE status = 'enabled' AND due <= ?1 AND coalesce(paused_until, 0) <= ?1) AS due_since,
-      max(id) AS last
+      count(*) AS seen, max(id) AS last
     FROM (
       SELECT w.id, w.status, w.paused_until,
         (
@@ -31,22 +31,16 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
           LIMIT 1
         ) AS due
       FROM webhooks w
-      WHERE w.id > ?2
+      WHERE w.id >= ?2
       ORDER BY w.id
       LIMIT ${limits.webhooksRead}
     )`);
 
   return {
-    /** Reads a part in each turn of the event loop. */
     async webhooks(now: number): Promise<WebhooksReading> {
+      const read = (from: string) => snapshot.read(() => part.get(now, from));
       let reading = noWebhooks;
-      for (let last: unknown = ''; typeof last === 'string'; ) {
-        const from = last;
-        const row = snapshot.read(() => part.get(now, from)) ?? {};
-        reading = addWebhooks(reading, row);
-        last = row.last;
-        if (typeof last === 'string') await setImmediate();
-      }
+      for await (const row of parts(read, '', limits.webhooksRead)) reading = addWebhooks(reading, row);
       return reading;
     },
   };
