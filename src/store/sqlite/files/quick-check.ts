@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import { text } from 'node:stream/consumers';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const PROCESS = fileURLToPath(new URL('./quick-check-process.ts', import.meta.url));
@@ -10,15 +9,12 @@ const PROCESS = fileURLToPath(new URL('./quick-check-process.ts', import.meta.ur
  * @returns what is wrong; `ok` when nothing is, `late` after a timeout
  */
 export async function quickCheck(path: string, milliseconds: number): Promise<string> {
-  const child = spawn(process.execPath, [PROCESS, path], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: milliseconds,
-    killSignal: 'SIGKILL',
+  const ended = Promise.withResolvers<string>();
+  const options = { timeout: milliseconds, killSignal: 'SIGKILL' } as const;
+  const child = execFile(process.execPath, [PROCESS, path], options, (error, found, failure) => {
+    if (child.pid === undefined) ended.reject(error);
+    else if (child.signalCode === 'SIGKILL') ended.resolve('late');
+    else ended.resolve(found || (/^Error: (.+)$/m.exec(failure)?.[1] ?? 'it could not be read'));
   });
-  const ended = Promise.withResolvers<NodeJS.Signals | null>();
-  child.once('error', ended.reject);
-  child.once('close', (_, signal) => ended.resolve(signal));
-  const [found, failure, signal] = await Promise.all([text(child.stdout), text(child.stderr), ended.promise]);
-  if (signal === 'SIGKILL') return 'late';
-  return found !== '' ? found : (/^Error: (.+)$/m.exec(failure)?.[1] ?? 'it could not be read');
+  return ended.promise;
 }

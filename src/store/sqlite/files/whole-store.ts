@@ -49,19 +49,14 @@ export async function copyAndCheck(task: CopyTask, report: WholeReport): Promise
 /** @returns a function that stops it and resolves after the last flush */
 function flushAgainAndAgain(path: string, report: WholeReport): () => Promise<void> {
   let flushing: Promise<void> | undefined;
-  let stopped = false;
-
-  function begin(): void {
+  const timer = setInterval(() => {
     report.copied(fileSize(path));
     flushing ??= flush(path).finally(() => {
       flushing = undefined;
     });
-  }
-
-  const timer = setInterval(begin, backups.flushEveryMs);
+  }, backups.flushEveryMs);
   return async () => {
-    if (!stopped) clearInterval(timer);
-    stopped = true;
+    clearInterval(timer);
     await flushing;
   };
 }
