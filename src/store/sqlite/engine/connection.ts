@@ -4,7 +4,7 @@ import { writes } from '../../../limits.ts';
 import { fileSize } from '../files/durable-files.ts';
 
 /** Older versions can corrupt a database when a checkpoint resets the write-ahead log. */
-const OLDEST_SQLITE = [3, 51, 3] as const;
+const OLDEST_SQLITE = '3.51.3';
 
 /** `synchronous=FULL` flushes the log at each commit; NORMAL would lose acknowledged commits on a power cut. */
 export function openConnection(path: string, options: { readOnly?: boolean } = {}): DatabaseSync {
@@ -62,11 +62,6 @@ export function refuseLostDatabase(path: string): void {
 
 function refuseOldSqlite(): void {
   const version = process.versions.sqlite ?? '0';
-  const parts = version.split('.').map(Number);
-  for (const [i, least] of OLDEST_SQLITE.entries()) {
-    const part = parts[i] ?? 0;
-    if (part > least) return;
-    if (part < least)
-      throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or newer is required`);
-  }
+  if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0)
+    throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE} or newer is required`);
 }

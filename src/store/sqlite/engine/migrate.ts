@@ -1,11 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import {
-  type AppliedMigration,
-  type Migration,
-  newerStore,
-  readMigrations,
-  refuseChanged,
-} from '../../migrations.ts';
+import { newerStore, readMigrations, refuseChanged } from '../../migrations.ts';
 
 /** Applies missing migrations in one transaction. Refuses a newer store, and one whose applied migrations differ. */
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
@@ -27,10 +21,9 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
          applied_at INTEGER NOT NULL
        ) STRICT`,
     );
-    const applied = appliedMigrations(db);
-    refuseForeign(applied, known);
+    const applied = schemaOf(db, known)?.applied;
     const insert = db.prepare('INSERT INTO migrations VALUES (?, ?, ?, ?)');
-    for (const migration of known.slice(applied.length)) {
+    for (const migration of known.slice(applied)) {
       db.exec(migration.sql);
       insert.run(migration.version, migration.name, migration.checksum, now);
     }
@@ -60,23 +53,15 @@ export type Schema = { applied: number; known: number };
  */
 export function schemaOf(db: DatabaseSync, known = readMigrations('sqlite')): Schema | undefined {
   if (!hasColumn(db, 'migrations', 'checksum')) return undefined;
-  const applied = appliedMigrations(db);
-  refuseForeign(applied, known);
+  const rows = db.prepare('SELECT version, checksum FROM migrations ORDER BY version').all();
+  const applied = rows.map((row) => ({ version: Number(row.version), checksum: String(row.checksum) }));
+  refuseChanged(applied, known);
+  const newest = applied.at(-1)?.version ?? 0;
+  if (newest > known.length) throw newerStore(newest, known);
   return { applied: applied.length, known: known.length };
 }
 
 /** Of a column, because other programs have tables of the same names. */
 export function hasColumn(db: DatabaseSync, table: string, column: string): boolean {
   return db.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column) !== undefined;
-}
-
-function appliedMigrations(db: DatabaseSync): AppliedMigration[] {
-  const rows = db.prepare('SELECT version, checksum FROM migrations ORDER BY version').all();
-  return rows.map((row) => ({ version: Number(row.version), checksum: String(row.checksum) }));
-}
-
-function refuseForeign(applied: AppliedMigration[], known: Migration[]): void {
-  refuseChanged(applied, known);
-  const newest = applied.at(-1)?.version ?? 0;
-  if (newest > known.length) throw newerStore(newest, known);
 }
