@@ -58,26 +58,26 @@ function webhookRemovals(db: DatabaseSync): (limit: number) => void {
 /** Drops some deliveries of the owner's events to a former viewer's webhooks. */
 function withdrawals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT webhook, owner, next, through FROM withdrawals LIMIT 1');
-  const list = db.prepare(`SELECT event, owner
+  const list = db.prepare(`SELECT event
     FROM deliveries
     WHERE webhook = ? AND event >= ? AND event <= ?
     ORDER BY event
     LIMIT CAST(? AS INTEGER)`);
-  const remove = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
+  const remove = db.prepare(
+    'DELETE FROM deliveries WHERE webhook = ? AND owner = ? AND event >= ? AND event <= ?',
+  );
   const goOn = db.prepare('UPDATE withdrawals SET next = ? WHERE webhook = ? AND owner = ?');
   const end = db.prepare('DELETE FROM withdrawals WHERE webhook = ? AND owner = ?');
 
   return (limit) => {
     const row = first.get();
     if (!row) return;
-    const [webhook, owner] = [String(row.webhook), Number(row.owner)];
-    const found = list.all(webhook, String(row.next), String(row.through), limit);
-    for (const { event } of found.filter((delivery) => delivery.owner === owner)) {
-      remove.run(webhook, String(event));
-    }
-    const last = found.at(-1);
-    if (last === undefined || found.length < limit) end.run(webhook, owner);
-    else goOn.run(behind(String(last.event)), webhook, owner);
+    const { webhook = null, owner = null, next = null, through = null } = row;
+    const found = list.all(webhook, next, through, limit);
+    const last = found.at(-1)?.event ?? null;
+    remove.run(webhook, owner, next, last);
+    if (found.length < limit) end.run(webhook, owner);
+    else goOn.run(behind(String(last)), webhook, owner);
   };
 }
 

@@ -104,20 +104,17 @@ function attemptWrites(db: DatabaseSync): (outcome: Outcome) => void {
 }
 
 function stateWrites(db: DatabaseSync): (summary: Summary) => void {
-  const noteAttempts = db.prepare(`UPDATE webhooks
-    SET last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
-    WHERE id = ?`);
   const note = db.prepare(`UPDATE webhooks
-    SET paused_until = ?, failing_since = ?,
-      last_success_at = coalesce(?, last_success_at), last_failure_at = coalesce(?, last_failure_at)
-    WHERE id = ? AND generation = ?`);
+    SET paused_until = iif(generation = ?2, ?3, paused_until),
+      failing_since = iif(generation = ?2, ?4, failing_since),
+      last_success_at = coalesce(?5, last_success_at), last_failure_at = coalesce(?6, last_failure_at)
+    WHERE id = ?1`);
   const disable = db.prepare(`UPDATE webhooks
     SET status = 'disabled', disabled_reason = ?
     WHERE id = ? AND generation = ? AND status = 'enabled'`);
   return ({ webhook, laneState, successAt = null, failureAt = null }) => {
     const { generation, pausedUntil = null, failingSince = null, disabledReason } = laneState;
-    const { changes } = note.run(pausedUntil, failingSince, successAt, failureAt, webhook, generation);
-    if (changes === 0) noteAttempts.run(successAt, failureAt, webhook);
-    else if (disabledReason !== undefined) disable.run(disabledReason, webhook, generation);
+    note.run(webhook, generation, pausedUntil, failingSince, successAt, failureAt);
+    if (disabledReason !== undefined) disable.run(disabledReason, webhook, generation);
   };
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ANEW } from '../../../webhooks/delivery/port.ts';
-import { behind } from '../../event-ids.ts';
+import { behind, latest } from '../../event-ids.ts';
 import { ownersVisibleTo } from '../access/shares.ts';
 import { eventWalk } from './events.ts';
 import type { OutboxWrites } from './outbox.ts';
@@ -33,19 +33,20 @@ export function replays(db: DatabaseSync, outbox: OutboxWrites) {
     // The statement selects the members of `Replay`.
     const replay = first.get() as Replay | undefined;
     if (!replay) return;
-    const slice = isDeleted.get(replay.webhook)
-      ? { count: 0, last: undefined }
-      : (replay.state === null ? events : deliveries)(replay, now, limit);
-    if (slice.last === undefined || slice.count < limit) end.run(replay.id);
-    else goOn.run(behind(slice.last), replay.id);
-    if (slice.count > 0) outbox.hasWork(replay.webhook, now);
+    const again = replay.state === null ? events : deliveries;
+    const ids = isDeleted.get(replay.webhook) ? [] : again(replay, now, limit);
+    const last = latest(ids);
+    if (last === undefined || ids.length < limit) end.run(replay.id);
+    else goOn.run(behind(last), replay.id);
+    if (ids.length > 0) outbox.hasWork(replay.webhook, now);
   };
 }
 
-type Slice = { count: number; last: string | undefined };
+/** Returns the ids of the events in a slice. */
+type Again = (replay: Replay, now: number, limit: number) => readonly unknown[];
 
 /** Every event, including those that the webhook has no delivery for. */
-function eventsAgain(db: DatabaseSync) {
+function eventsAgain(db: DatabaseSync): Again {
   const walk = eventWalk(db);
   const visibleTo = ownersVisibleTo(db);
   // A delivery in flight is not sent twice: it keeps its generation, and its schedule restarts if the attempt fails.
@@ -54,25 +55,24 @@ function eventsAgain(db: DatabaseSync) {
     VALUES (?, ?, ?, 'pending', 0, 0, ?, 0)
     ON CONFLICT (webhook, event) DO UPDATE
     SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`);
-  return ({ webhook, owner: viewer, next, through }: Replay, now: number, limit: number): Slice => {
+  return ({ webhook, owner: viewer, next, through }, now, limit) => {
     const events = walk(visibleTo(viewer), next, through, limit);
     for (const { id, owner } of events) upsert.run(webhook, String(id), Number(owner), now);
-    return { count: events.length, last: events.length > 0 ? String(events.at(-1)?.id) : undefined };
+    return events.map(({ id }) => id);
   };
 }
 
-function deliveriesAgain(db: DatabaseSync) {
-  const list = db.prepare(`SELECT event
-    FROM deliveries
-    WHERE webhook = ? AND state = ? AND event >= ? AND event <= ?
-    ORDER BY event
-    LIMIT CAST(? AS INTEGER)`);
+function deliveriesAgain(db: DatabaseSync): Again {
   const update = db.prepare(`UPDATE deliveries
-    SET state = 'pending', step = ${ANEW}, due = ?, suspicions = 0
-    WHERE webhook = ? AND event = ?`);
-  return ({ webhook, state, next, through }: Replay, now: number, limit: number): Slice => {
-    const ids = list.all(webhook, state, next, through, limit).map(({ event }) => String(event));
-    for (const id of ids) update.run(now, webhook, id);
-    return { count: ids.length, last: ids.at(-1) };
-  };
+    SET state = 'pending', step = ${ANEW}, due = ?1, suspicions = 0
+    WHERE webhook = ?2 AND event IN (
+      SELECT event
+      FROM deliveries
+      WHERE webhook = ?2 AND state = ?3 AND event >= ?4 AND event <= ?5
+      ORDER BY event
+      LIMIT CAST(?6 AS INTEGER)
+    )
+    RETURNING event`);
+  return ({ webhook, state, next, through }, now, limit) =>
+    update.all(now, webhook, state, next, through, limit).map(({ event }) => event);
 }
