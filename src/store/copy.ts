@@ -87,12 +87,14 @@ async function copyTable(table: SourceTable, { target, report }: CopyParts, befo
 }
 
 async function verify(table: SourceTable, { target, report }: CopyParts): Promise<VerifiedTable> {
-  const checksum = createChecksum(table.columns);
-  for (const rows of chunksOf(table.rows(0))) {
-    for (const row of rows) checksum.add(row);
-    report.advances(rows.length);
+  let rows = 0;
+  let sum = 0n;
+  for (const chunk of chunksOf(table.rows(0))) {
+    for (const row of chunk) sum += hashOf(table, row);
+    rows += chunk.length;
+    report.advances(chunk.length);
   }
-  const there = checksum.summary();
+  const there = summaryOf(rows, sum);
   const here = await target.summary(table);
   report.advances(here.rows);
   if (there.rows === here.rows && there.checksum === here.checksum) return { table: table.name, ...here };
@@ -115,25 +117,20 @@ function* chunksOf(rows: Iterable<CopiedRow>): Generator<CopiedRow[], void> {
   if (chunk.length > 0) yield chunk;
 }
 
-/** The number of rows of a table, and a checksum over them in any order, since stores order keys differently. */
+/**
+ * The number of rows of a table, and a checksum over them in any order, since stores order keys differently: the sum of
+ * the first 64 bits of each row's SHA-256, so any missing, duplicate or changed row shows.
+ */
 export type Summary = { rows: number; checksum: string };
 
 /** Each value of a row is written with its length before it, or as `-` for null, so no two rows have the same text. */
 const ABSENT = '-';
 
-/** Sums the first 64 bits of each row's SHA-256, so any missing, duplicate or changed row shows. As `checksumInSql`. */
-function createChecksum(columns: readonly string[]) {
-  let rows = 0;
-  let sum = 0n;
-  return {
-    add(row: Readonly<Record<string, string | null>>): void {
-      const values = columns.map((column) => row[column] ?? null);
-      const text = values.map((value) => (value === null ? ABSENT : `${Buffer.byteLength(value)}:${value}`));
-      sum += hash('sha256', text.join(''), 'buffer').readBigInt64BE();
-      rows++;
-    },
-    summary: () => summaryOf(rows, sum),
-  };
+/** As `checksumInSql`. */
+function hashOf({ columns }: CopiedTable, row: CopiedRow): bigint {
+  const values = columns.map((column) => row[column] ?? null);
+  const text = values.map((value) => (value === null ? ABSENT : `${Buffer.byteLength(value)}:${value}`));
+  return hash('sha256', text.join(''), 'buffer').readBigInt64BE();
 }
 
 /** A PostgreSQL statement that selects `rows` and `sum` of a table. */

@@ -50,7 +50,12 @@ export function tryLock(path: string, waitMs: number): (() => void) | undefined 
     // On a read-only file SQLite would take a lock that excludes nobody.
     accessSync(path, constants.R_OK | constants.W_OK);
     const db = new DatabaseSync(path, { timeout: waitMs });
-    const failure = failureOf(() => db.exec('BEGIN EXCLUSIVE'));
+    let failure: unknown;
+    try {
+      db.exec('BEGIN EXCLUSIVE');
+    } catch (error) {
+      failure = error;
+    }
     // The lock of a file that was removed meanwhile excludes nobody; SQLite reports an I/O error then.
     const isSame = file === fileAt(path);
     if (isSame && failure === undefined) return () => db.close();
@@ -63,13 +68,4 @@ export function tryLock(path: string, waitMs: number): (() => void) | undefined 
 function fileAt(path: string): string | undefined {
   const file = statSync(path, { throwIfNoEntry: false });
   return file && `${file.dev} ${file.ino}`;
-}
-
-function failureOf(work: () => void): unknown {
-  try {
-    work();
-    return undefined;
-  } catch (error) {
-    return error;
-  }
 }
