@@ -8,7 +8,7 @@ import { tokenWrites } from '../access/tokens.ts';
 import { activeUsers, userWrites } from '../access/users.ts';
 import { choreWrites } from '../deliveries/chores.ts';
 import { deliveryWrites } from '../deliveries/deliveries.ts';
-import { type Announced, type OutboxWrites, outboxWrites } from '../deliveries/outbox.ts';
+import { type Announced, outboxWrites } from '../deliveries/outbox.ts';
 import { outcomeWrites } from '../deliveries/outcomes.ts';
 import { webhookWrites } from '../deliveries/webhooks.ts';
 import { idempotencyWrites } from '../plants/idempotency.ts';
@@ -18,7 +18,7 @@ import { countLogPages } from './checkpoint.ts';
 import { COMMIT_FAILED, explain, isDamage, isEnvironment, isUnknownOutcome } from './failure.ts';
 import type { StoreFiles } from './store-files.ts';
 
-export type Writes = ReturnType<typeof createWrites>;
+export type Writes = ReturnType<typeof createWrites>['writes'];
 export type WriteName = keyof Writes;
 /**
  * The name of a write, its user, the record for its key, and arguments. Flat: nested values are slow to pass to a
@@ -36,29 +36,28 @@ export type Executed = { outcomes: unknown[]; announced: Announced };
 
 export type WriterParts = WriteRules & { versions: Versions };
 
-type Shared = {
-  forgetUsers(): void;
-  outbox: OutboxWrites;
-  plants: ReturnType<typeof plantWrites>;
-  keys: ReturnType<typeof idempotencyWrites>;
-};
-
-function createWrites(db: DatabaseSync, { outbox, plants, keys, forgetUsers }: Shared) {
+function createWrites(db: DatabaseSync, { versions, deliveryDelayMs, maxPlantsPerUser }: WriterParts) {
+  const outbox = outboxWrites(db, deliveryDelayMs);
+  const lists = versionWrites(db, versions);
+  const plants = plantWrites(db, { ...outbox, ...lists }, maxPlantsPerUser);
+  const keys = idempotencyWrites(db);
+  const users = activeUsers(db);
   const webhooks = webhookWrites(db, outbox);
   const { removeSharesOf, ...shares } = shareWrites(db, outbox);
-  return {
+  const writes = {
     createPlant: plants.create,
     deletePlant: plants.delete,
     createTest: outbox.createTest,
     keepAnswer: keys.keepAnswer,
     ...tokenWrites(db),
     ...shares,
-    ...userWrites(db, { ...webhooks, outbox, removeSharesOf, forgetUsers }),
+    ...userWrites(db, { ...webhooks, outbox, removeSharesOf, forgetUsers: users.forget }),
     ...webhooks,
     ...deliveryWrites(db, outbox),
     ...outcomeWrites(db),
     ...choreWrites(db, outbox),
   };
+  return { outbox, lists, plants, keys, users, writes };
 }
 
 /**
@@ -70,15 +69,10 @@ function createWrites(db: DatabaseSync, { outbox, plants, keys, forgetUsers }: S
  */
 export function createWriter(
   db: DatabaseSync,
-  { versions, ...rules }: WriterParts,
+  parts: WriterParts,
   files?: StoreFiles,
 ): (commands: Command[]) => Executed {
-  const outbox = outboxWrites(db, rules.deliveryDelayMs);
-  const lists = versionWrites(db, versions);
-  const plants = plantWrites(db, { ...outbox, ...lists }, rules.maxPlantsPerUser);
-  const keys = idempotencyWrites(db);
-  const users = activeUsers(db);
-  const writes = createWrites(db, { outbox, plants, keys, forgetUsers: users.forget });
+  const { outbox, lists, plants, keys, users, writes } = createWrites(db, parts);
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const countPages = countLogPages(db);
