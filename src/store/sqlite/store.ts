@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { AccessStore } from '../../access/port.ts';
-import type { Caller, KeyStore, Once } from '../../idempotency/port.ts';
+import type { Caller, KeyStore } from '../../idempotency/port.ts';
 import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
 import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
@@ -69,16 +69,16 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
 
   const snapshot = createSnapshot(db, watch);
   const hints: Hints = { work: [], events: [] };
-  const context: CommitContext = { writer, snapshot, hints, watch };
-  const commits = groupCommit<Command>((commands) => commit(commands, context), steadyClock(options.clock), {
+  const write = (commands: Command[]) => commit(commands, { writer, snapshot, hints, watch });
+  const commits = groupCommit<Command>(write, steadyClock(options.clock), {
     batchEnded: measures && ((batch) => measures.batchEnded('writes', batch)),
   });
-  const { submit, command } = submitTo(commits);
+  const submit = submitTo(commits);
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);
   const lanes = laneReads(db);
   const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
-  const parts: Parts = { db, snapshot, epoch, visible, versions, submit, command };
+  const parts: Parts = { db, snapshot, epoch, visible, versions, submit };
   const deliveries = deliveryReads(db, snapshot, visible);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
   const newest = db.prepare(`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
@@ -119,8 +119,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     },
     chores: {
       ...choreReads(db, snapshot),
-      advance: (slice) => command('advance', slice),
-      removeExpired: (request) => command('removeExpired', request),
+      advance: (slice) => submit(undefined, 'advance', [slice]),
+      removeExpired: (request) => submit(undefined, 'removeExpired', [request]),
     },
     readings: {
       kind: 'sqlite',
@@ -140,7 +140,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   };
 }
 
-type Parts = ReturnType<typeof submitTo> & {
+type Parts = {
+  submit: ReturnType<typeof submitTo>;
   db: DatabaseSync;
   snapshot: Snapshot;
   epoch: () => number;
@@ -155,32 +156,32 @@ function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
   return {
     async create(plant, caller) {
       const { owner, id, name, tag, event, at, trace } = plant;
-      const args = [owner, id, name, tag, event, at, trace] as const;
-      const created = await submit(caller, bytesWith(name, tag), 'createPlant', ...args);
+      const args: Parameters<Writes['createPlant']> = [owner, id, name, tag, event, at, trace];
+      const created = await submit(caller, 'createPlant', args, bytesWith(name, tag));
       return createOutcome(created, id, maxPlantsPerUser);
     },
-    delete: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deletePlant', owner, id),
+    delete: (owner, id, caller) => submit(caller, 'deletePlant', [owner, id]),
     ...plantReads(db, snapshot, visible),
     stamp: versionReads(db, parts),
   };
 }
 
-function accessStore({ db, snapshot, epoch, visible, submit, command }: Parts): AccessStore {
+function accessStore({ db, snapshot, epoch, visible, submit }: Parts): AccessStore {
   return {
     ...userReads(db, snapshot),
     ...shareReads(db, snapshot),
     ...tokenReads(db, snapshot),
-    createUser: (user) => command('createUser', user),
-    setUserDisabled: (name, isDisabled, at) => command('setUserDisabled', name, isDisabled, at),
-    deleteUser: (name, at) => command('deleteUser', name, at),
-    addShare: (share, most) => command('addShare', share, most),
-    removeShare: (share) => command('removeShare', share),
+    createUser: (user) => submit(undefined, 'createUser', [user]),
+    setUserDisabled: (name, isDisabled, at) => submit(undefined, 'setUserDisabled', [name, isDisabled, at]),
+    deleteUser: (name, at) => submit(undefined, 'deleteUser', [name, at]),
+    addShare: (share, most) => submit(undefined, 'addShare', [share, most]),
+    removeShare: (share) => submit(undefined, 'removeShare', [share]),
     visibleOwners: async (viewer) => snapshot.read(() => visible.of(viewer)),
-    createToken: (token, asking, caller) => submit(caller, COMMAND_BYTES, 'createToken', token, asking),
-    rotateToken: (rotation, asking, caller) => submit(caller, COMMAND_BYTES, 'rotateToken', rotation, asking),
-    revokeToken: (id, at, user, caller) => submit(caller, COMMAND_BYTES, 'revokeToken', id, at, user),
-    recordUses: (uses) => command('recordUses', uses),
-    setBootstrapToken: (token) => command('setBootstrapToken', token),
+    createToken: (token, asking, caller) => submit(caller, 'createToken', [token, asking]),
+    rotateToken: (rotation, asking, caller) => submit(caller, 'rotateToken', [rotation, asking]),
+    revokeToken: (id, at, user, caller) => submit(caller, 'revokeToken', [id, at, user]),
+    recordUses: (uses) => submit(undefined, 'recordUses', [uses]),
+    setBootstrapToken: (token) => submit(undefined, 'setBootstrapToken', [token]),
     accessEpoch: epoch,
   };
 }
@@ -188,19 +189,20 @@ function accessStore({ db, snapshot, epoch, visible, submit, command }: Parts): 
 function keyStore({ db, snapshot, submit }: Parts): KeyStore {
   return {
     ...idempotencyReads(db, snapshot),
-    keepAnswer: (once) => submit(callerOf(once), bytesWith(once.answer.body), 'keepAnswer', once),
+    keepAnswer(once) {
+      const caller: Caller = { user: once.user, hasLeft: () => false, once: undefined };
+      return submit(caller, 'keepAnswer', [once], bytesWith(once.answer.body));
+    },
   };
 }
 
 function webhookStore({ db, snapshot, submit }: Parts, { health }: DeliveryReads): WebhookStore {
   return {
     ...webhookReads(db, snapshot),
-    createWebhook: (webhook, most, caller) => submit(caller, COMMAND_BYTES, 'createWebhook', webhook, most),
-    changeWebhook: (owner, id, change, caller) =>
-      submit(caller, COMMAND_BYTES, 'changeWebhook', owner, id, change),
-    deleteWebhook: (owner, id, caller) => submit(caller, COMMAND_BYTES, 'deleteWebhook', owner, id),
-    rotateSecret: (owner, id, rotation, caller) =>
-      submit(caller, COMMAND_BYTES, 'rotateSecret', owner, id, rotation),
+    createWebhook: (webhook, most, caller) => submit(caller, 'createWebhook', [webhook, most]),
+    changeWebhook: (owner, id, change, caller) => submit(caller, 'changeWebhook', [owner, id, change]),
+    deleteWebhook: (owner, id, caller) => submit(caller, 'deleteWebhook', [owner, id]),
+    rotateSecret: (owner, id, rotation, caller) => submit(caller, 'rotateSecret', [owner, id, rotation]),
     health,
   };
 }
@@ -208,18 +210,18 @@ function webhookStore({ db, snapshot, submit }: Parts, { health }: DeliveryReads
 function deliveryStore({ submit }: Parts, deliveries: DeliveryReads): DeliveryStore {
   return {
     ...deliveries,
-    createTest: (test, caller) => submit(caller, COMMAND_BYTES, 'createTest', test),
-    redeliver: (request, caller) => submit(caller, COMMAND_BYTES, 'redeliver', request),
-    startReplay: (request, most, caller) => submit(caller, COMMAND_BYTES, 'startReplay', request, most),
+    createTest: (test, caller) => submit(caller, 'createTest', [test]),
+    redeliver: (request, caller) => submit(caller, 'redeliver', [request]),
+    startReplay: (request, most, caller) => submit(caller, 'startReplay', [request, most]),
   };
 }
 
 function submitTo(commits: Pick<ReturnType<typeof groupCommit<Command>>, 'submit'>) {
-  const submit = <K extends WriteName>(
+  return <K extends WriteName>(
     caller: Caller | undefined,
-    bytes: number,
     name: K,
-    ...args: Parameters<Writes[K]>
+    args: Parameters<Writes[K]>,
+    bytes = COMMAND_BYTES,
   ) => {
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
     type Outcome = Promise<ReturnType<Writes[K]>>;
@@ -229,13 +231,6 @@ function submitTo(commits: Pick<ReturnType<typeof groupCommit<Command>>, 'submit
     const command = [name, user, once, ...args] as const;
     return commits.submit(command, size, 'bounded', caller).then(refuseUndone) as Outcome;
   };
-  const command = <K extends WriteName>(name: K, ...args: Parameters<Writes[K]>) =>
-    submit(undefined, COMMAND_BYTES, name, ...args);
-  return { submit, command };
-}
-
-function callerOf({ user }: Once): Caller {
-  return { user, hasLeft: () => false, once: undefined };
 }
 
 type Hints = {
