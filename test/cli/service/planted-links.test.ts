@@ -119,6 +119,19 @@ test('a restore as root changes the owner of no file that a link points to', { s
   });
 });
 
+test('a server refuses a lock that is a link to nowhere', async () => {
+  await withFolder(async (folder) => {
+    symlinkSync(join(folder, 'nowhere'), join(folder, 'serving.lock'));
+    const child = launch(['serve', '--port', '0'], { DATA_DIR: folder });
+    const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    const { code, stderr } = await outcomeOf(child);
+    clearTimeout(timer);
+    assert.equal(code, 1);
+    assert.match(stderr, /serving\.lock/);
+    assert.deepEqual(readdirSync(folder), ['serving.lock']);
+  });
+});
+
 test("an export to a terminal's path is as harmless as one to standard output", {
   skip: noTerminal() ?? false,
 }, async (t) => {

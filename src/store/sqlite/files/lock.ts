@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { processes } from '../../../limits.ts';
@@ -46,7 +46,11 @@ export function tryLock(path: string, waitMs: number): (() => void) | undefined 
   for (;;) {
     makePrivateFile(path);
     const file = fileAt(path);
-    if (file === undefined) continue;
+    if (file === undefined) {
+      // A link to nowhere would be tried forever.
+      if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) accessSync(path);
+      continue;
+    }
     // On a read-only file SQLite would take a lock that excludes nobody.
     accessSync(path, constants.R_OK | constants.W_OK);
     const db = new DatabaseSync(path, { timeout: waitMs });
