@@ -54,7 +54,7 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
   let unfinished: UnfinishedStore | undefined;
   const forget = onInterrupt(() => {
     report.end();
-    unfinished?.end();
+    unfinished?.[Symbol.dispose]();
   });
   try {
     unfinished = openUnfinishedStore(`${to}.partial-`);

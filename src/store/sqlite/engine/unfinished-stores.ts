@@ -23,7 +23,7 @@ export function openUnfinishedStore(prefix: string) {
     return {
       /** Nothing exists here yet. */
       path: join(folder, STORE),
-      end(): void {
+      [Symbol.dispose](): void {
         remove(folder);
         unlock();
       },

@@ -22,17 +22,14 @@ type BackupOptions = {
  * @throws errors of `copyAndCheck` and of the file system; nothing is left behind then
  */
 export async function backUp(options: BackupOptions): Promise<{ bytes: number; plants: number } | undefined> {
-  const { from, to, unfinished, replaces, report } = options;
+  const { from, to, replaces, report } = options;
+  using unfinished = options.unfinished;
   const { path } = unfinished;
-  try {
-    makePrivateFile(path);
-    const { plants } = await copyAndCheck({ from, path }, report);
-    flushFile(path);
-    const bytes = statSync(path).size;
-    if (replaces) replaceFile(path, to);
-    else if (!placeFile(path, to)) return undefined;
-    return { bytes, plants };
-  } finally {
-    unfinished.end();
-  }
+  makePrivateFile(path);
+  const { plants } = await copyAndCheck({ from, path }, report);
+  flushFile(path);
+  const bytes = statSync(path).size;
+  if (replaces) replaceFile(path, to);
+  else if (!placeFile(path, to)) return undefined;
+  return { bytes, plants };
 }

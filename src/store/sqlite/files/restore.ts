@@ -43,23 +43,19 @@ export type Restored = Contents &
  */
 export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
   const interrupted = endInterrupted(path);
-  const unfinished = openUnfinishedStore(`${path}.restoring-`);
+  using unfinished = openUnfinishedStore(`${path}.restoring-`);
   const staged = unfinished.path;
-  try {
-    await stage(from, staged);
-    const contents = await copyAndCheck({ from: undefined, path: staged }, report);
-    giveToOwnerOf(dirname(path), [staged]);
-    flushFile(staged);
-    const before = isThere(path) ? (interrupted ?? nameOfBefore(path, now)) : undefined;
-    const isWhole = before !== undefined && keepStore(path, before, `${staged}-kept`);
-    const compared = isWhole ? compareTokens(before, staged, now) : UNKNOWN;
-    replaceFile(staged, path);
-    removeSizeRecord(path);
-    if (isWhole || before === undefined) removeLoneLogs(path);
-    return { ...contents, before, ...compared };
-  } finally {
-    unfinished.end();
-  }
+  await stage(from, staged);
+  const contents = await copyAndCheck({ from: undefined, path: staged }, report);
+  giveToOwnerOf(dirname(path), [staged]);
+  flushFile(staged);
+  const before = isThere(path) ? (interrupted ?? nameOfBefore(path, now)) : undefined;
+  const isWhole = before !== undefined && keepStore(path, before, `${staged}-kept`);
+  const compared = isWhole ? compareTokens(before, staged, now) : UNKNOWN;
+  replaceFile(staged, path);
+  removeSizeRecord(path);
+  if (isWhole || before === undefined) removeLoneLogs(path);
+  return { ...contents, before, ...compared };
 }
 
 const UNKNOWN: Comparison = { revived: undefined, isReadable: false };
