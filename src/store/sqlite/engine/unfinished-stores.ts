@@ -23,8 +23,11 @@ export function openUnfinishedStore(prefix: string) {
     return {
       /** Nothing exists here yet. */
       path: join(folder, STORE),
+      /** What cannot be removed must not hide why the store was not finished; the next one removes it. */
       [Symbol.dispose](): void {
-        remove(folder);
+        try {
+          remove(folder);
+        } catch {}
         unlock();
       },
     };
