@@ -51,6 +51,15 @@ describe('chores that must wait', () => {
     assert.equal(await store.chores.hasChores(AT), false);
   });
 
+  test('remove all deliveries of a deleted webhook', async () => {
+    const { owner, hook } = await replica.subscriber(7);
+    const deliveries = 'SELECT count(*)::int AS count FROM deliveries WHERE webhook = $1';
+    assert.deepEqual((await session.query(deliveries, [hook])).rows, [{ count: 7 }]);
+    await store.webhooks.deleteWebhook(owner, hook);
+    await replica.finishChores();
+    assert.deepEqual((await session.query(deliveries, [hook])).rows, [{ count: 0 }]);
+  });
+
   test('for another replica report that nothing moves', async () => {
     await replica.user().then(({ name }) => store.access.deleteUser(name, AT));
     await session.query('BEGIN');

@@ -81,10 +81,10 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
       read: reads.read,
       record,
       suspect: reads.suspect,
-      listen: (listener) =>
-        void port.on('message', ({ work, changed }: LaneNews) =>
-          listener({ work: work.filter(({ webhook }) => leases.isFor(webhook)), changed }),
-        ),
+      listen(listener) {
+        port.onmessage = ({ data: { work, changed } }: { data: LaneNews }) =>
+          listener({ work: work.filter(({ webhook }) => leases.isFor(webhook)), changed });
+      },
     },
     owners: leases,
     clock,

@@ -112,6 +112,7 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
 
   /** Until the connection ends, the server falls silent, or another one is the primary. */
   async function listenTo(url: string): Promise<void> {
+    closed.signal.throwIfAborted();
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: limits.connectMs,
@@ -131,7 +132,7 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
       do {
         await pause(limits.listenProofMs, undefined, { signal: over });
         await client.query('SELECT 1');
-      } while ((await database.primaryUrl()) === url);
+      } while ((await database.primaryUrl().catch(() => url)) === url);
     } finally {
       leave(client);
     }
@@ -142,7 +143,9 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
       await database
         .primaryUrl()
         .then(listenTo)
-        .catch((error: unknown) => log.debug({ err: error }, 'could not listen for hints'));
+        .catch(
+          (error: unknown) => closed.signal.aborted || log.debug({ err: error }, 'not listening for hints'),
+        );
       await pause(retryMs, undefined, { signal: closed.signal }).catch(() => {});
       retryMs = Math.min(2 * retryMs, limits.listenRetryMs.most);
     }
