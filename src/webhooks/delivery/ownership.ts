@@ -21,7 +21,7 @@ type Owned = { fence: number; keptUntil: number };
 export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }: Bounds<typeof limits>) {
   let self = '';
   let members: readonly string[] = [];
-  /** When the last renewal of the lease was requested. */
+  /** When the last renewal that succeeded was requested. */
   let renewedAt = -Infinity;
   let lanes = new Map<string, Owned>();
   /** Lanes of others that had no owner when last seen. */

@@ -72,7 +72,8 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
 }
 
 function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
-  // The first of them come first in the page, too: once it is full, the others add only newer events.
+  // Of one event, the delivery to the webhook with the higher id comes first: once the page is full, the webhooks that
+  // follow add only newer events.
   const webhooksOf = db.prepare(`SELECT ${HOOK}
     FROM webhooks
     WHERE owner = ? AND status <> 'deleted' AND id = ifnull(?, id)
