@@ -22,13 +22,13 @@ test('of several webhooks the most urgent come first, with what is wrong and wha
     ),
     [
       ['bad', 'The service disabled it: It is gone. 1 delivery is held.', 'enable'],
+      ['bad', '2 deliveries failed for good.', 'replay'],
       [
         'bad',
         'The last attempt failed. Its receiver requested a pause until 2026-11-21T12:05:00Z. 1 delivery is waiting.',
         'look',
       ],
       ['warn', 'It is disabled. 3 deliveries are held.', 'enable'],
-      ['warn', '2 deliveries failed for good.', 'replay'],
       ['warn', 'Its receiver requested a pause until 2026-11-21T12:00:00Z.', 'look'],
       ['warn', '9 deliveries are waiting, the oldest for 2 h.', 'look'],
       ['warn', 'The last attempt failed.', 'look'],
@@ -56,6 +56,6 @@ test('a webhook whose attempts fail shows waiting and failed deliveries as one p
       'The last attempt failed. 2 deliveries are waiting, the oldest for 2 d. 1 delivery failed for good.',
       'look',
     ],
-    ['warn', '1 delivery failed for good. 2 deliveries are waiting, the oldest for 2 d.', 'replay'],
+    ['bad', '1 delivery failed for good. 2 deliveries are waiting, the oldest for 2 d.', 'replay'],
   ]);
 });

@@ -60,9 +60,12 @@ function troubleOf(webhook: WebhookHealth, timeText: (time: string) => string): 
   if (disabledReason !== undefined) {
     return trouble(0, enable, `The service disabled it: ${disabledReason}`, held);
   }
-  if (status === 'disabled') return waiting > 0 ? trouble(2, enable, 'It is disabled.', held) : undefined;
-  if (waiting > 0 && lastFailed !== '') return trouble(1, lookAtWaiting, lastFailed, pause, waits, lost);
-  if (failed > 0) return trouble(3, { do: 'replay' }, lastFailed, lost, waits);
+  if (status === 'disabled') return waiting > 0 ? trouble(3, enable, 'It is disabled.', held) : undefined;
+  if (waiting > 0 && lastFailed !== '') {
+    // What is lost for good is worse than what is late.
+    return trouble(failed > 0 ? 1 : 2, lookAtWaiting, lastFailed, pause, waits, lost);
+  }
+  if (failed > 0) return trouble(1, { do: 'replay' }, lastFailed, lost, waits);
   if (pause !== '') return trouble(4, lookAtWaiting, pause, waits);
   if (oldest !== '') return trouble(5, lookAtWaiting, waits);
   return lastFailed === '' ? undefined : trouble(6, { do: 'look', at: undefined }, lastFailed);
@@ -70,7 +73,7 @@ function troubleOf(webhook: WebhookHealth, timeText: (time: string) => string): 
 
 function trouble(rank: number, step: Step, ...sentences: string[]): Trouble {
   const problem = sentences.filter((sentence) => sentence !== '').join(' ');
-  return { rank, kind: rank < 2 ? 'bad' : 'warn', step, problem };
+  return { rank, kind: rank < 3 ? 'bad' : 'warn', step, problem };
 }
 
 /** Whether the last attempt failed. */
