@@ -38,6 +38,8 @@ export function titleOf({ type, plant }: Pick<Delivery, 'type' | 'plant'>): stri
   return type === 'plant.test' ? 'Test event' : plant.name;
 }
 
-export function shownDelivery({ state }: Pick<Delivery, 'state'>): Shown {
-  return STATES[state];
+/** A delivery that failed and waits for its next attempt is told from one that was never tried by its colour. */
+export function shownDelivery({ state, reason }: Pick<Delivery, 'state' | 'reason'>): Shown {
+  const shown = STATES[state];
+  return state === 'pending' && reason !== undefined ? { ...shown, kind: 'warn' } : shown;
 }

@@ -29,6 +29,42 @@ test('a webhook whose deliveries failed for good is not shown as healthy, and ca
   });
 });
 
+test('a failing webhook leads from the overview to the reason, also when newer deliveries wait', async () => {
+  const token = await service.tokenFor('eve');
+  const { id } = await create('/webhooks', token, { url: receiver.url, description: 'The late one' });
+  await create('/plants', token, { name: 'Alder' });
+  const now = Date.now();
+  const ago = (ms: number) => new Date(now - ms).toISOString();
+  const health = { waiting: 11, failed: 0, lastFailureAt: ago(60_000), oldestWaitingAge: 7_200 };
+  // A real one would have to fail for more than an hour.
+  await browser.visit(service, { token, at: '#/plants' }, async (page) => {
+    const untried = { state: 'pending', attempts: 0 };
+    const tried = { attempts: 3, reason: 'The receiver answered 500.' };
+    const looked: string[] = [];
+    await page.route(/\/webhooks(?:\/wh_\w+)?$/, async (route) => {
+      const answer = await (await route.fetch()).json();
+      const failing = (webhook: object) => ({ ...webhook, ...health, lastSuccessAt: undefined });
+      await route.fulfill({ json: Array.isArray(answer) ? answer.map(failing) : failing(answer) });
+    });
+    await page.route(/\/deliveries(?:\/evt_\w+|\?.*)$/, async (route) => {
+      const url = new URL(route.request().url());
+      const until = url.searchParams.get('until');
+      if (until !== null) looked.push(until);
+      for (const name of ['until', 'state']) url.searchParams.delete(name);
+      const answer = await (await route.fetch({ url: url.href })).json();
+      const isOld = until !== null || !Array.isArray(answer);
+      const shown = (one: object) => ({ ...one, ...untried, ...(isOld ? tried : {}) });
+      await route.fulfill({ json: Array.isArray(answer) ? answer.map(shown) : shown(answer) });
+    });
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('link', { name: 'See why The late one needs attention' }).click();
+    await page.waitForURL(new RegExp(`#/webhooks/${id}$`));
+    await page.getByRole('alert').getByText('Reason: The receiver answered 500.').waitFor();
+    const [until = ''] = looked;
+    assert.ok(Math.abs(now - 7_200_000 - Date.parse(until)) < 120_000, until);
+  });
+});
+
 test('a disabled webhook can be enabled from the overview, and the focus is not lost with the button', async () => {
   const token = await service.tokenFor('bob');
   const { id } = await create('/webhooks', token, { url: receiver.url, description: 'The shop' });

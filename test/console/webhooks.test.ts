@@ -65,6 +65,7 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
   const { id } = await webhookOf(token, `${receiver.url}/bob`, 'The garden');
   await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
     await page.getByRole('heading', { name: 'The garden' }).waitFor();
+    await page.locator('.page-head').getByText(`${receiver.url}/bob`).waitFor();
     await inspect(page, 'webhook');
     await button(page, 'Disable').click();
     await page.getByText(/^It is disabled: deliveries of new plants are held/).waitFor();
@@ -90,7 +91,7 @@ test('a webhook is disabled, changed, rotated, replayed and deleted on its page'
     await button(page, 'Replay').first().click();
     await inspect(page, 'webhook-replay');
     await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('0 events are sent again.').waitFor();
+    await page.getByText('Nothing failed for good since then.').waitFor();
 
     await button(page, 'Delete').click();
     await inspect(page, 'webhook-delete');
@@ -135,6 +136,9 @@ test('a failing webhook explains itself on its page, and nothing is under the ta
   await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
     await page.getByText('Failing', { exact: true }).waitFor();
     await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
+    await page.getByRole('alert').getByText('Reason: The receiver answered 500').waitFor();
+    await page.locator('summary', { hasText: 'The receiver answered 500' }).waitFor();
+    assert.equal(await page.locator('summary .badge.warn').innerText(), 'Waiting');
     await page.getByText('500', { exact: true }).waitFor();
     await page.getByText('out of order').waitFor();
     await page.getByText('Failure rate of the last hour: 100 %, 1 of 1 deliveries.').waitFor();
@@ -206,10 +210,39 @@ test('the open card of a failed delivery stays open when a newer one fails', asy
   });
 });
 
-test('a missing webhook is reported', async () => {
-  await browser.visit(service, { at: '#/webhooks/wh_none' }, async (page) => {
-    await page.getByText('You have no webhook with this id.').waitFor();
+test('a delivery is sent again on the page of its webhook, which tells how that ended', async (t) => {
+  const { broken, token, id, add } = await newBroken(t, 'jan');
+  await add('Alder');
+  await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
+    const again = page.getByRole('button', { name: 'Send again, Alder' });
+    await again.click();
+    await page.getByText('It failed again: The receiver answered 500').waitFor();
+    broken.usually({ status: 204 });
+    await again.click();
+    await page.getByText('Delivered.', { exact: true }).waitFor();
+    await page.getByText('Healthy', { exact: true }).waitFor();
+  });
+});
+
+test('the deliveries on the page of a webhook follow when it is disabled', async (t) => {
+  const { token, id, add } = await newBroken(t, 'kim');
+  await add('Alder');
+  await browser.visit(service, { token, at: `#/webhooks/${id}`, hasClock: true }, async (page) => {
+    await card(page, 'Alder').getByText('Waiting').waitFor();
+    await button(page, 'Disable').click();
+    await card(page, 'Alder').getByText('Held').waitFor();
+  });
+});
+
+test('a webhook or a delivery that does not exist is reported, and not tried again', async () => {
+  const token = await service.tokenFor('lea');
+  const { id } = await webhookOf(token, receiver.url, 'The shop');
+  await browser.visit(service, { token, at: '#/webhooks/wh_none' }, async (page) => {
+    await page.getByRole('heading', { name: 'This webhook does not exist' }).waitFor();
+    assert.equal(await button(page, 'Try again').count(), 0);
     await inspect(page, 'webhook-missing');
+    await page.evaluate(`location.hash = '#/deliveries/${id}/evt_none'`);
+    await page.getByRole('heading', { name: 'This delivery does not exist' }).waitFor();
   });
 });
 

@@ -9,7 +9,7 @@ let ticking: ReturnType<typeof setInterval> | undefined;
 
 type TimeProps = {
   at: string | number;
-  /** It is still to come: once the time has passed it is "now". */
+  /** It is still to come: once the time has passed it is "as soon as possible". */
   isAhead?: boolean;
 };
 
@@ -28,7 +28,7 @@ export function Time({ at, isAhead = false }: TimeProps) {
   const exact = new Date(at);
   // The clock stops while no time is shown.
   const current = Math.max(now.value, Date.now());
-  const text = isAhead && exact.getTime() < current ? 'now' : fromNow(exact, current);
+  const text = isAhead && exact.getTime() < current ? 'as soon as possible' : fromNow(exact, current);
   return (
     <time dateTime={exact.toISOString()} title={dateAndTime(exact)}>
       {text}

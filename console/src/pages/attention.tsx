@@ -93,15 +93,14 @@ function Line({ concern: { webhook, kind, problem, step }, replay, onEnabled }: 
             Replay what failed
           </Button>
         )}
-        {step.do !== 'enable' && (
-          <ButtonLink
-            look="quiet"
-            href={href('/deliveries', {
-              webhook: webhook.id,
-              state: step.do === 'replay' ? 'failed' : step.at,
-            })}
-          >
+        {step.do === 'replay' && (
+          <ButtonLink look="quiet" href={href('/deliveries', { webhook: webhook.id, state: 'failed' })}>
             Deliveries<span class="hidden"> of {name}</span>
+          </ButtonLink>
+        )}
+        {step.do === 'look' && (
+          <ButtonLink look="quiet" href={href(`/webhooks/${webhook.id}`)}>
+            See why<span class="hidden"> {name} needs attention</span>
           </ButtonLink>
         )}
       </div>

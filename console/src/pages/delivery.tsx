@@ -1,5 +1,5 @@
 import type { DeliveryWithHistory, Webhook } from '../../../packages/client/src/client.ts';
-import { ButtonLink, WorkButton } from '../components/button.tsx';
+import { ButtonLink } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
@@ -7,13 +7,13 @@ import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
 import { AttemptList } from '../deliveries/attempt.tsx';
 import { bodyOf, curlOf } from '../deliveries/request.ts';
+import { SendAgain } from '../deliveries/send-again.tsx';
 import { dateAndTime } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
-import { refusalFor, store } from '../session.ts';
-import { toast } from '../toasts.ts';
-import { expectationOf, shownDelivery, titleOf } from '../webhook-state.ts';
+import { store } from '../session.ts';
+import { shownDelivery, titleOf } from '../webhook-state.ts';
 import '../styles/deliveries.css';
 
 const REFRESH_MS = 2_000;
@@ -28,12 +28,6 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
   const value = loaded.state.value.value?.delivery;
   useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : Infinity);
 
-  async function redeliver(): Promise<void> {
-    toast(expectationOf(await store().webhooks.redeliver(webhook, event)));
-    await loaded.reload();
-  }
-
-  const refusal = refusalFor('webhooks:write');
   return (
     <Page
       title={value ? titleOf(value) : 'Delivery'}
@@ -41,9 +35,7 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
       actions={
         value && (
           <>
-            <WorkButton icon="refresh" refusal={refusal} work={redeliver}>
-              Send again
-            </WorkButton>
+            <SendAgain delivery={value} onChanged={loaded.reload} />
             <ButtonLink icon="webhooks" href={href(`/webhooks/${webhook}`)}>
               View webhook
             </ButtonLink>

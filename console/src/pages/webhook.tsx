@@ -14,7 +14,7 @@ import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
 import { shownWebhook } from '../webhook-state.ts';
-import { RecentDeliveries } from '../webhooks/recent-deliveries.tsx';
+import { RecentDeliveries, useRecent } from '../webhooks/recent-deliveries.tsx';
 import { WebhookActions } from '../webhooks/webhook-actions.tsx';
 import { type Task, WebhookTask } from '../webhooks/webhook-task.tsx';
 import '../styles/webhooks.css';
@@ -33,24 +33,12 @@ export function Webhook({ id }: { id: string }) {
   return (
     <Page
       title={value?.description ?? value?.url ?? 'Webhook'}
+      lead={value?.description !== undefined && <span class="clamped">{value.url}</span>}
       back={{ href: href('/webhooks'), label: 'Webhooks' }}
       actions={value && <WebhookActions webhook={value} onChanged={webhook.replace} begin={begin} />}
     >
       <Loaded resource={webhook} what="webhook">
-        {(one) => (
-          <div class="stack">
-            <Trouble webhook={one} />
-            <Health webhook={one} />
-            <RecentDeliveries webhook={id} />
-            <Settings webhook={one} />
-            <section class="card section-head" aria-label="Delete">
-              <p class="muted">Deleting the webhook also deletes its deliveries.</p>
-              <Button icon="trash" refusal={refusalFor('webhooks:write')} onClick={() => begin('delete')}>
-                Delete
-              </Button>
-            </section>
-          </div>
-        )}
+        {(one) => <Sections webhook={one} onDelete={() => begin('delete')} />}
       </Loaded>
       {value && task.value && (
         <WebhookTask
@@ -66,10 +54,35 @@ export function Webhook({ id }: { id: string }) {
   );
 }
 
-/** What prevents delivery. */
-function Trouble({ webhook }: { webhook: Data }) {
+function Sections({ webhook, onDelete }: { webhook: Data; onDelete(): void }) {
+  const recent = useRecent(webhook);
+  return (
+    <div class="stack">
+      <Trouble webhook={webhook} reason={recent.state.value.value?.reason} />
+      <Health webhook={webhook} />
+      <RecentDeliveries webhook={webhook.id} recent={recent} />
+      <Settings webhook={webhook} />
+      <section class="card section-head" aria-label="Delete">
+        <p class="muted">Deleting the webhook also deletes its deliveries.</p>
+        <Button icon="trash" refusal={refusalFor('webhooks:write')} onClick={onDelete}>
+          Delete
+        </Button>
+      </section>
+    </div>
+  );
+}
+
+/** What prevents delivery, and why. */
+function Trouble({ webhook, reason }: { webhook: Data; reason: string | undefined }) {
   const [concern] = needingAttention([webhook], dateAndTime);
-  if (concern) return <Notice kind={concern.kind}>{concern.problem}</Notice>;
+  if (concern) {
+    return (
+      <Notice kind={concern.kind}>
+        <p>{concern.problem}</p>
+        {reason !== undefined && <p>Reason: {reason}</p>}
+      </Notice>
+    );
+  }
   if (webhook.status === 'enabled') return null;
   return <Notice kind="warn">It is disabled: deliveries of new plants are held, not sent.</Notice>;
 }
@@ -93,7 +106,7 @@ function Health({ webhook }: { webhook: Data }) {
           {oldestWaitingAge !== undefined &&
             `, the oldest for ${duration(Math.max(1, oldestWaitingAge) * 1_000)}`}
         </dd>
-        <dt>Failed</dt>
+        <dt>Failed for good</dt>
         <dd>
           {failed > 0 ? (
             <a href={href('/deliveries', { webhook: id, state: 'failed' })}>{count(failed)}</a>

@@ -1,10 +1,12 @@
-import type { Delivery, DeliveryWithHistory } from '../../../packages/client/src/client.ts';
+import { hasFailedLast } from '../../../packages/client/src/attention.ts';
+import type { Delivery, DeliveryWithHistory, Webhook } from '../../../packages/client/src/client.ts';
 import { ButtonLink } from '../components/button.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
 import { AttemptList } from '../deliveries/attempt.tsx';
 import { DeliveryTable } from '../deliveries/delivery-table.tsx';
+import { SendAgain } from '../deliveries/send-again.tsx';
 import { isGone } from '../failure.ts';
 import { count } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
@@ -23,20 +25,29 @@ const COUNTED = 1_000;
 type Recent = {
   latest: Delivery[];
   rate: string;
+  /** Why the newest delivery failed that did, if there is one. */
+  reason: string | undefined;
   /** The same deliveries with their attempts, if one of them failed. */
   inFull: DeliveryWithHistory[];
   /** The event of the card that is open at first. It stays this one: somebody may be reading. */
   opened: string | undefined;
 };
 
-/** What became of the last deliveries of a webhook; if one failed, with the attempts of each. */
-export function RecentDeliveries({ webhook }: { webhook: string }) {
-  const recent: Resource<Recent> = useResource(`recent ${webhook}`, (signal) =>
+/** The last deliveries of a webhook, which change at once when it is enabled or disabled. */
+export function useRecent(webhook: Webhook): Resource<Recent> {
+  const recent: Resource<Recent> = useResource(`${webhook.id} ${webhook.status}`, (signal) =>
     load(webhook, recent.state.peek().value, signal),
   );
   useRefresh(recent, REFRESH_MS);
+  return recent;
+}
+
+type RecentProps = { webhook: string; recent: Resource<Recent> };
+
+/** What became of the last deliveries of a webhook; if one failed, with the attempts of each. */
+export function RecentDeliveries({ webhook, recent }: RecentProps) {
   return (
-    <Loaded resource={recent} what="deliveries">
+    <Loaded resource={recent} what="list of deliveries">
       {({ latest, rate, inFull, opened }) => (
         <section class="stack" aria-labelledby="latest">
           <div class="section-head">
@@ -49,7 +60,14 @@ export function RecentDeliveries({ webhook }: { webhook: string }) {
             </ButtonLink>
           </div>
           {inFull.length > 0
-            ? inFull.map((one) => <InFull key={one.event} delivery={one} isOpen={one.event === opened} />)
+            ? inFull.map((one) => (
+                <InFull
+                  key={one.event}
+                  delivery={one}
+                  isOpen={one.event === opened}
+                  onChanged={recent.reload}
+                />
+              ))
             : latest.length > 0 && <DeliveryTable deliveries={latest} />}
         </section>
       )}
@@ -58,14 +76,15 @@ export function RecentDeliveries({ webhook }: { webhook: string }) {
 }
 
 /** @param before the previous load: what it has in full is not read again */
-async function load(webhook: string, before: Recent | undefined, signal: AbortSignal): Promise<Recent> {
+async function load(webhook: Webhook, before: Recent | undefined, signal: AbortSignal): Promise<Recent> {
+  const { id } = webhook;
   const since = new Date(Date.now() - HOUR).toISOString();
   const { deliveriesPage, allDeliveriesPage } = store().webhooks;
   const [{ items }, hour] = await Promise.all([
-    deliveriesPage(webhook, { limit: SHOWN, signal }),
-    allDeliveriesPage({ webhook, since, limit: COUNTED, signal }),
+    deliveriesPage(id, { limit: SHOWN, signal }),
+    allDeliveriesPage({ webhook: id, since, limit: COUNTED, signal }),
   ]);
-  const failed = hour.items.find(hasFailed);
+  const failed = hour.items.find(hasFailed) ?? (await findOlderFailure(webhook, signal));
   // It may have failed between the two reads.
   const latest = items.map((one) => (one.event === failed?.event ? failed : one));
   // While a receiver is down, the newest deliveries may not have been tried at all.
@@ -78,9 +97,31 @@ async function load(webhook: string, before: Recent | undefined, signal: AbortSi
   return {
     latest,
     rate: rateText(hour.items, hour.next !== undefined),
+    reason: shown.find(hasFailed)?.reason,
     inFull,
     opened: hasCards ? before.opened : inFull.find(hasFailed)?.event,
   };
+}
+
+/** A delivery of more than an hour ago that explains why the webhook fails. The oldest that waits has been tried. */
+async function findOlderFailure(webhook: Webhook, signal: AbortSignal): Promise<Delivery | undefined> {
+  const { id, failed, oldestWaitingAge: age } = webhook;
+  const newest = async (options: { state: 'pending' | 'failed'; until?: string }) => {
+    const { items } = await store().webhooks.allDeliveriesPage({
+      webhook: id,
+      limit: SHOWN,
+      signal,
+      ...options,
+    });
+    return items.find(hasFailed);
+  };
+  if (age !== undefined && hasFailedLast(webhook)) {
+    // The age is in whole seconds.
+    const until = new Date(Date.now() - (age - 1) * 1_000).toISOString();
+    const found = await newest({ state: 'pending', until });
+    if (found) return found;
+  }
+  return failed > 0 ? newest({ state: 'failed' }) : undefined;
 }
 
 /** Whether it has no further attempt: their number only grows. */
@@ -114,10 +155,10 @@ function hasFailed({ reason }: Delivery): boolean {
   return reason !== undefined;
 }
 
-type InFullProps = { delivery: DeliveryWithHistory; isOpen: boolean };
+type InFullProps = { delivery: DeliveryWithHistory; isOpen: boolean; onChanged(): Promise<void> };
 
-function InFull({ delivery, isOpen }: InFullProps) {
-  const { webhook, event, createdAt } = delivery;
+function InFull({ delivery, isOpen, onChanged }: InFullProps) {
+  const { webhook, event, createdAt, reason } = delivery;
   return (
     <details class="card in-full" open={isOpen}>
       <summary>
@@ -125,10 +166,14 @@ function InFull({ delivery, isOpen }: InFullProps) {
           <strong class="clamped">{titleOf(delivery)}</strong>
           <StateBadge shown={shownDelivery(delivery)} />
           <Time at={createdAt} />
+          {reason !== undefined && <span class="muted">{reason}</span>}
         </span>
       </summary>
       <AttemptList delivery={delivery} />
-      <ButtonLink href={href(`/deliveries/${webhook}/${event}`)}>View delivery</ButtonLink>
+      <div class="actions">
+        <SendAgain delivery={delivery} label={`Send again, ${titleOf(delivery)}`} onChanged={onChanged} />
+        <ButtonLink href={href(`/deliveries/${webhook}/${event}`)}>View delivery</ButtonLink>
+      </div>
     </details>
   );
 }

@@ -18,7 +18,7 @@ const SINCE = [
 const STATES = ['failed', 'delivered'] as const;
 const WHAT = [
   { value: '', label: 'every event, including delivered ones' },
-  { value: 'failed', label: 'only what failed' },
+  { value: 'failed', label: 'only what failed for good' },
   { value: 'delivered', label: 'only what was delivered' },
 ];
 
@@ -49,7 +49,7 @@ export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }
       { since, ...(state ? { state } : {}) },
       { idempotencyKey },
     );
-    toast(`${counted(count, 'event is', 'events are')} sent again.`);
+    toast(count > 0 ? `${counted(count, 'event is', 'events are')} sent again.` : nothing(state));
     onChanged();
     onClose();
   }
@@ -65,6 +65,11 @@ export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }
       {hours === '' && <Field label="Day and time" type="datetime-local" {...form.field('at')} />}
     </FormDialog>
   );
+}
+
+function nothing(state: (typeof STATES)[number] | undefined): string {
+  if (state === undefined) return 'Nothing happened since then.';
+  return state === 'failed' ? 'Nothing failed for good since then.' : 'Nothing was delivered since then.';
 }
 
 function check({ hours, at }: ReplayText): FieldErrors<ReplayText> {
