@@ -12,13 +12,20 @@ const columns = columnsOf(['id', 'name', 'tag']);
 /** The plant in the form, or what is wrong with each field, by the rules of the service. */
 export function readDraft({ id, name, tag }: DraftText): Draft | { errors: DraftErrors } {
   const errors: DraftErrors = {
-    ...problem('name', ['', name, '']),
+    ...(name === '' ? { name: 'Enter a name.' } : problem('name', ['', name, ''])),
     ...problem('tag', ['', 'x', tag]),
     ...problem('id', [id, 'x', '']),
   };
   if (Object.keys(errors).length > 0) return { errors };
   const row = rowOf(columns, { line: 1, cells: [id, name, tag] });
   return 'draft' in row ? row.draft : { errors: { name: row.problem } };
+}
+
+/** The id in a field that filters a list, if it is one, and otherwise what is wrong with it. */
+export function readId(typed: string): { id?: string; error?: string } {
+  const id = typed.trim();
+  if (id === '') return {};
+  return problem('id', [id, 'x', '']).id === undefined ? { id } : { error: 'This is not an id.' };
 }
 
 function problem(field: keyof DraftText, cells: string[]): DraftErrors {

@@ -50,6 +50,7 @@ test('a failed delivery shows every attempt, and can be resent', async () => {
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('204', { exact: true }).waitFor();
     await page.getByText('Delivered', { exact: true }).waitFor();
+    await page.getByText('Delivered.', { exact: true }).waitFor();
     // Somebody may be reading it.
     assert.ok(await page.getByText('out of order').isVisible());
     const numbers = await page
@@ -92,7 +93,8 @@ test('an attempt that is due is not in the past, and what was not sent yet is no
     });
     await page.getByRole('link', { name: 'Alder' }).click();
     await page.getByText('Next attempt').waitFor();
-    assert.equal(await page.locator('dt:text("Next attempt") + dd').innerText(), 'now');
+    const next = page.locator('dt:text("Next attempt") + dd');
+    assert.equal(await next.innerText(), 'as soon as possible');
     await page.getByRole('heading', { name: 'Payload' }).waitFor();
     assert.equal(await page.getByText('What was sent').count(), 0);
   });
@@ -155,9 +157,9 @@ test('one list has the deliveries of all webhooks, opens on what failed, and can
   });
 });
 
-/** The cells of a column. */
+/** The links of a column. */
 function texts(page: Page, column: string): Promise<string[]> {
-  return page.locator(`td[data-title="${column}"]`).allInnerTexts();
+  return page.locator(`td[data-title="${column}"] a`).allInnerTexts();
 }
 
 async function untilFailed(token: string, count: number): Promise<void> {
@@ -166,6 +168,40 @@ async function untilFailed(token: string, count: number): Promise<void> {
     failed = JSON.parse(text).length;
   }
 }
+
+test('the deliveries of a plant are all of them, whatever fails, and lead from the list of plants', async () => {
+  const token = await service.tokenFor('gil');
+  receiver.usually({ status: 500 });
+  await create('/webhooks', token, { url: receiver.url });
+  await create('/plants', token, { name: 'Alder', id: 1 });
+  await create('/plants', token, { name: 'Birch', id: 12 });
+  await untilFailed(token, 2);
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    const state = page.getByLabel('State');
+    const rows = page.locator('tbody tr');
+    await rows.nth(1).waitFor();
+    assert.equal(await state.inputValue(), 'failed');
+    await page.getByLabel('Plant id').fill('12');
+    await rows.nth(1).waitFor({ state: 'detached' });
+    assert.equal(await state.inputValue(), 'all');
+    assert.equal(await page.locator('td.name').innerText(), 'Birch\n12');
+
+    await page.getByLabel('Plant id').fill('twelve');
+    await page.getByRole('alert').getByText('This is not an id.').waitFor();
+    await rows.nth(1).waitFor();
+    await inspect(page, 'deliveries-no-id');
+
+    await page.getByRole('link', { name: 'Plants' }).click();
+    await page.getByRole('link', { name: 'Deliveries of Alder, plant 1' }).click();
+    await page.waitForURL(/#\/deliveries\?state=all&plant=1$/);
+    await page.getByRole('link', { name: 'Alder' }).waitFor();
+  });
+  const reader = await service.tokenFor('gil', { scopes: ['plants:read', 'plants:write'] });
+  await browser.visit(service, { token: reader, at: '#/plants' }, async (page) => {
+    await page.getByRole('button', { name: 'Delete Alder, plant 1' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: /^Deliveries of/ }).count(), 0);
+  });
+});
 
 test('without a webhook the deliveries page links to where to create one', async () => {
   const token = await service.tokenFor('carl');

@@ -17,6 +17,8 @@ test('a person without plants is shown how to start', async () => {
   const token = await service.tokenFor('beginner');
   await browser.visit(service, { at: '#/plants', token }, async (page) => {
     await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    await page.getByRole('button', { name: 'Add a plant' }).waitFor();
+    await page.getByRole('link', { name: 'Import' }).waitFor();
     await inspect(page, 'plants-empty');
   });
 });
@@ -29,7 +31,7 @@ test('a plant can be added by keyboard alone, and errors are shown at their fiel
     const dialog = page.getByRole('dialog', { name: 'Add a plant' });
     await dialog.waitFor();
     await page.keyboard.press('Enter');
-    await dialog.getByText('There is no name.').waitFor();
+    await dialog.getByText('Enter a name.').waitFor();
     await page.keyboard.type('Alder');
     await page.keyboard.press('Tab');
     await page.keyboard.type('Alnus');
@@ -42,8 +44,32 @@ test('a plant can be added by keyboard alone, and errors are shown at their fiel
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('cell', { name: '9007199254740993', exact: true }).waitFor();
-    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Add a plant');
+    // The button that had the focus is gone with the empty page.
+    await page.locator('h1:focus').waitFor();
     await inspect(page, 'plants-one');
+  });
+});
+
+test('a plant that was added elsewhere in the list can be shown', async () => {
+  const token = await service.tokenFor('appender');
+  await grow('appender', numbered(60));
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    await page.getByRole('button', { name: 'Add a plant' }).click();
+    await page.getByLabel('Name').fill('Zelkova');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await cell(page, 'Zelkova').waitFor();
+    assert.equal(await page.locator('tbody tr').count(), 1);
+    await page.locator('h1:focus').waitFor();
+  });
+});
+
+test('the documentation opens beside the console, which stays signed in', async () => {
+  await browser.visit(service, { at: '#/plants' }, async (page) => {
+    const opened = page.waitForEvent('popup');
+    await page.getByRole('link', { name: 'Documentation' }).click();
+    await (await opened).waitForURL(/\/docs\/$/);
+    await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
   });
 });
 
@@ -158,6 +184,7 @@ test('page, order and search survive reload and Back', async () => {
     assert.equal(await page.getByLabel('Search').inputValue(), 'PLANT 11');
     await page.getByLabel('Search').fill('x');
     await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await page.getByText('The search finds plants by the beginning of their name.').waitFor();
     await inspect(page, 'plants-none-found');
     await page.getByRole('button', { name: 'Show all plants' }).click();
     await page.getByLabel('Jump to').fill('117');
@@ -165,6 +192,10 @@ test('page, order and search survive reload and Back', async () => {
     assert.equal(await page.locator('tbody tr').count(), 4);
     await page.getByLabel('Jump to').fill('121');
     await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await page.getByLabel('Jump to').fill('oak');
+    await page.getByRole('alert').getByText('This is not an id.').waitFor();
+    await cell(page, 'Plant 1').waitFor();
+    await inspect(page, 'plants-no-id');
   });
 });
 
@@ -255,6 +286,7 @@ test('keys search, add and list themselves, but not while somebody types or has 
     await form.waitFor({ state: 'detached' });
     await page.keyboard.press('?');
     await list.waitFor();
+    await list.getByText('Search on this page').waitFor();
     await inspect(page, 'shortcuts');
     await list.getByLabel('Use these keys').uncheck();
     await page.keyboard.press('Escape');
@@ -262,6 +294,9 @@ test('keys search, add and list themselves, but not while somebody types or has 
     await page.keyboard.press('?');
     await page.keyboard.press('n');
     assert.equal(await page.getByRole('dialog').count(), 0);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('button', { name: 'Shortcuts' }).click();
+    assert.equal(await list.getByText('Search on this page').count(), 0);
   });
 });
 

@@ -93,6 +93,15 @@ export function IconButton({ icon, label, onClick, refusal }: IconButtonProps) {
   );
 }
 
+/** A link with an icon only. */
+export function IconLink({ icon, label, href }: { icon: IconName; label: string; href: string }) {
+  return (
+    <a class="icon-button" href={href} aria-label={label} title={label}>
+      <Icon name={icon} />
+    </a>
+  );
+}
+
 /** A link that looks like a button: it navigates and changes nothing. */
 export function ButtonLink({
   href,

@@ -38,7 +38,10 @@ function columnsFor(webhooks: readonly Webhook[]): readonly Column<Delivery>[] {
       title: 'Plant',
       kind: 'name',
       cell: (delivery) => (
-        <a href={href(`/deliveries/${delivery.webhook}/${delivery.event}`)}>{titleOf(delivery)}</a>
+        <div>
+          <a href={href(`/deliveries/${delivery.webhook}/${delivery.event}`)}>{titleOf(delivery)}</a>
+          {delivery.type === 'plant.created' && <span class="under">{String(delivery.plant.id)}</span>}
+        </div>
       ),
     },
     ...(webhooks.length > 1 ? [ofWebhook] : []),

@@ -6,6 +6,7 @@ import { Checkbox, Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { DeliveryList } from '../deliveries/delivery-list.tsx';
+import { readId } from '../draft.ts';
 import { useResource } from '../resource.ts';
 import { href, place, refine } from '../router.ts';
 import { store } from '../session.ts';
@@ -39,7 +40,10 @@ function Filtered({ webhooks, chosen }: FilteredProps) {
   const isLive = useSignal(true);
   const { query } = place.value;
   const asked = query.get('state');
-  const state = asked === null ? failingState(chosen) : STATES.find((one) => one === asked);
+  // Who looks for a plant or a time wants all that there is of it.
+  const isNarrowed = ['plant', 'since', 'until'].some((name) => query.has(name));
+  const preset = isNarrowed ? undefined : failingState(chosen);
+  const state = asked === null ? preset : STATES.find((one) => one === asked);
   return (
     <>
       <div class="filters">
@@ -58,7 +62,7 @@ function Filtered({ webhooks, chosen }: FilteredProps) {
         filter={{
           webhook: query.get('webhook') ?? undefined,
           state,
-          plant: query.get('plant') ?? undefined,
+          plant: readId(query.get('plant') ?? '').id,
           since: instant(query.get('since')),
           until: instant(query.get('until')),
         }}
@@ -109,6 +113,7 @@ function Filters({ webhooks, state }: FiltersProps) {
         aria-keyshortcuts="/"
         inputMode="numeric"
         value={text('plant')}
+        error={readId(text('plant')).error}
         onInput={change('plant')}
       />
       {isTimed && (

@@ -2,18 +2,20 @@ import { Field } from '../components/field.tsx';
 import { FormDialog } from '../components/form-dialog.tsx';
 import { type DraftErrors, type DraftText, fieldOf, readDraft } from '../draft.ts';
 import { useForm } from '../form.ts';
+import { go } from '../router.ts';
 import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
 
 /** Adds a plant. Shows problems at their field. */
-export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): void }) {
+export function PlantForm({ onAdded, onClose }: { onAdded(): Promise<void>; onClose(): void }) {
   async function save(typed: DraftText, idempotencyKey: string): Promise<void> {
     const draft = readDraft(typed);
     if ('errors' in draft) return;
     const { id, name } = await store().plants.create(draft, { idempotencyKey });
-    toast(`${name} was added as plant ${id}.`);
+    // The button that opened the form may disappear with the first plant.
+    await onAdded();
     onClose();
-    onAdded();
+    toast(`${name} was added as plant ${id}.`, { action: { label: 'Show', run: () => show(id) } });
   }
 
   const form = useForm<DraftText>({ name: '', tag: '', id: '' }, { check, save, fieldOf });
@@ -30,6 +32,12 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): void; onClose(): vo
       />
     </FormDialog>
   );
+}
+
+/** Also where the list is open at another page. */
+function show(id: number | bigint): void {
+  go('/plants', { from: String(id) });
+  document.querySelector('h1')?.focus();
 }
 
 function check(typed: DraftText): DraftErrors {

@@ -1,18 +1,18 @@
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
 import { Badge } from '../components/badge.tsx';
-import { AddButton, Button, ButtonLink, IconButton } from '../components/button.tsx';
+import { AddButton, Button, ButtonLink, IconButton, IconLink } from '../components/button.tsx';
 import { Confirm } from '../components/confirm.tsx';
 import { Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
 import { LAST, Pager } from '../components/pager.tsx';
 import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
+import { readId } from '../draft.ts';
 import { codeOf } from '../failure.ts';
 import { ExportButton } from '../plants/export.tsx';
 import { useResource } from '../resource.ts';
 import { href, place, refine } from '../router.ts';
-import { refusalFor, session, store } from '../session.ts';
+import { may, refusalFor, session, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { PlantForm } from './plant-form.tsx';
 
@@ -33,28 +33,38 @@ export function Plants() {
   const text = (name: string) => query.get(name) ?? undefined;
   const [name, cursor] = [text('name'), text('cursor')];
   const order = text('order') === 'desc' ? ('desc' as const) : undefined;
-  const wanted = { name, order, from: text('from') };
+  const wanted = { name, order, from: readId(text('from') ?? '').id };
   const plants = useResource(JSON.stringify([wanted, cursor]), (signal) =>
     store().plants.page({ ...wanted, limit: PAGE, cursor, signal }),
   );
   const { value, isLoading } = plants.state.value;
   const refusal = refusalFor('plants:write');
 
-  const imports = refusal === undefined && (
-    <ButtonLink href={href('/plants/import')} icon="upload">
-      Import
-    </ButtonLink>
-  );
+  const isFiltered = (name ?? wanted.from) !== undefined;
+  const isEmpty = value?.items.length === 0 && !isFiltered && (value.next ?? cursor) === undefined;
+  const imports =
+    refusal === undefined ? (
+      <ButtonLink href={href('/plants/import')} icon="upload">
+        Import
+      </ButtonLink>
+    ) : (
+      <Button icon="upload" refusal={refusal}>
+        Import
+      </Button>
+    );
+  const add = <AddButton label="Add a plant" refusal={refusal} onClick={() => (isAdding.value = true)} />;
   return (
     <Page
       title="Plants"
       lead="Yours and those that others share with you."
       actions={
-        <>
-          <ExportButton query={wanted} />
-          {imports}
-          <AddButton label="Add a plant" refusal={refusal} onClick={() => (isAdding.value = true)} />
-        </>
+        !isEmpty && (
+          <>
+            <ExportButton query={wanted} />
+            {imports}
+            {add}
+          </>
+        )
       }
     >
       <PlantFilters />
@@ -71,13 +81,16 @@ export function Plants() {
             );
           }
           if (next ?? (cursor !== LAST && cursor)) return <NothingHere icon="plants" what="plants" />;
-          return <NoPlants isFiltered={(name ?? wanted.from) !== undefined} actions={imports} />;
+          if (isFiltered) return <NoMatch />;
+          return (
+            <Empty icon="plants" title="No plants yet" actions={[add, imports]}>
+              Add the first one, or import a file of them. Your webhooks announce every new plant.
+            </Empty>
+          );
         }}
       </Loaded>
       <Pager next={value?.next} isLoading={isLoading} hasLast />
-      {isAdding.value && (
-        <PlantForm onAdded={() => void plants.reload()} onClose={() => (isAdding.value = false)} />
-      )}
+      {isAdding.value && <PlantForm onAdded={plants.reload} onClose={() => (isAdding.value = false)} />}
       {doomed.value && (
         <DeletePlant
           plant={doomed.value}
@@ -111,12 +124,21 @@ function columns(refusal: string | undefined, remove: (plant: ListedPlant) => vo
       kind: 'actions',
       cell: (plant) =>
         isOwn(plant) && (
-          <IconButton
-            icon="trash"
-            label={`Delete ${plant.name}, plant ${plant.id}`}
-            refusal={refusal}
-            onClick={() => remove(plant)}
-          />
+          <>
+            {may('webhooks:read') && (
+              <IconLink
+                icon="deliveries"
+                label={`Deliveries of ${plant.name}, plant ${plant.id}`}
+                href={href('/deliveries', { state: 'all', plant: String(plant.id) })}
+              />
+            )}
+            <IconButton
+              icon="trash"
+              label={`Delete ${plant.name}, plant ${plant.id}`}
+              refusal={refusal}
+              onClick={() => remove(plant)}
+            />
+          </>
         ),
     },
   ];
@@ -143,6 +165,7 @@ function PlantFilters() {
             type="search"
             inputMode="numeric"
             value={query.get('from') ?? ''}
+            error={readId(query.get('from') ?? '').error}
             onInput={(from) => refine({ from: from || undefined })}
           />
           <Choice
@@ -157,17 +180,15 @@ function PlantFilters() {
   );
 }
 
-type NoPlantsProps = { isFiltered: boolean; actions: ComponentChildren };
-
-function NoPlants({ isFiltered, actions }: NoPlantsProps) {
-  if (isFiltered) {
-    const showAll = () => refine({ name: undefined, from: undefined });
-    const all = <Button onClick={showAll}>Show all plants</Button>;
-    return <Empty icon="plants" title="No plant matches" actions={all} />;
-  }
+function NoMatch() {
+  const showAll = () => refine({ name: undefined, from: undefined });
   return (
-    <Empty icon="plants" title="No plants yet" actions={actions}>
-      Add the first one, or import a file of them. Your webhooks announce every new plant.
+    <Empty
+      icon="plants"
+      title="No plant matches"
+      actions={<Button onClick={showAll}>Show all plants</Button>}
+    >
+      {place.value.query.has('name') && 'The search finds plants by the beginning of their name.'}
     </Empty>
   );
 }

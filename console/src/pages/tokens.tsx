@@ -70,7 +70,7 @@ function columns(
       cell: (token) => (
         <div>
           <span class="clamped">{token.label || 'No label'}</span>
-          <span class="token-id">{token.id}</span>
+          <span class="under token-id">{token.id}</span>
         </div>
       ),
     },

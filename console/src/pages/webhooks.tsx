@@ -64,7 +64,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
         <a class="clamped" href={href(`/webhooks/${id}`)}>
           {description ?? url}
         </a>
-        {description !== undefined && <span class="webhook-url clamped">{url}</span>}
+        {description !== undefined && <span class="under clamped url">{url}</span>}
       </div>
     ),
   },
@@ -82,7 +82,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
     ),
   },
   {
-    title: 'Failed',
+    title: 'Failed for good',
     cell: ({ id, failed }) =>
       failed > 0 ? (
         <a href={href('/deliveries', { webhook: id, state: 'failed' })}>{count(failed)}</a>
