@@ -82,9 +82,11 @@ test('rows that cannot be imported are listed with their lines, and can be saved
   await browser.visit(service, { at: AT, token }, async (page) => {
     await choose(page, csv);
     await page.getByText('3 rows cannot be imported as they are.').waitFor();
+    await page.getByRole('heading', { name: '3 rows cannot be imported', exact: true }).waitFor();
     await inspect(page, 'import-preview-wrong');
     await page.getByRole('button', { name: 'Import 3 plants' }).click();
     await page.getByText('Done. 2 plants were added, and 4 rows failed.').waitFor();
+    await page.getByRole('heading', { name: '4 rows failed', exact: true }).waitFor();
     await inspect(page, 'import-done-wrong');
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download as CSV' }).click();

@@ -26,6 +26,7 @@ test('the overview shows activity and what needs attention, in numbers and chart
   await browser.visit(service, { token }, async (page) => {
     const tile = (name: string) => page.locator('.tile').filter({ hasText: name });
     await tile('New plants').getByText('6', { exact: true }).waitFor();
+    await tile('New plants').getByText('in the last 24 hours').waitFor();
     // The page follows changes.
     await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
     await tile('Delivered').getByText('6', { exact: true }).waitFor();

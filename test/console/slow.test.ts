@@ -137,7 +137,7 @@ test('a webhook deleted meanwhile loses its buttons', async () => {
     await page.getByRole('button', { name: 'Rotate the secret' }).waitFor();
     await service.request('DELETE', `/webhooks/${id}`, { token });
     await page.clock.runFor(A_WHILE_MS);
-    await page.getByText('You have no webhook with this id.').waitFor();
+    await page.getByRole('heading', { name: 'This webhook does not exist' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Rotate the secret' }).count(), 0);
     assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Webhook');
   });

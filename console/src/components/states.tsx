@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { missingScope, sentenceOf } from '../failure.ts';
+import { isGone, missingScope, sentenceOf } from '../failure.ts';
 import { dateAndTime } from '../format.ts';
 import type { Resource } from '../resource.ts';
 import { refine } from '../router.ts';
@@ -61,6 +61,7 @@ type FailureProps = { error: unknown; what: string; retry(): void; isBusy?: bool
 export function Failure({ error, what, retry, isBusy = false }: FailureProps) {
   const scope = missingScope(error);
   if (scope !== undefined) return <NoScope scope={scope} what={what} />;
+  if (isGone(error)) return <Gone what={what} />;
   return (
     <div class="state bad" role="alert">
       <Icon name="alert" />
@@ -73,18 +74,28 @@ export function Failure({ error, what, retry, isBusy = false }: FailureProps) {
   );
 }
 
+/** Shown when it does not exist (any more): trying again would not help. */
+function Gone({ what }: { what: string }) {
+  return (
+    <Empty icon="webhooks" title={`This ${what} does not exist`}>
+      It was deleted, or the address is mistyped.
+    </Empty>
+  );
+}
+
 /** Shown when the token may not see this page. */
 export function NoScope({ scope, what }: { scope: string; what: string }) {
+  const { user, scopes = [] } = session.value ?? {};
   return (
     <div class="state">
       <Icon name="key" />
       <h2>Your token gives no access to the {what}</h2>
       <p>
-        It lacks the scope <code>{scope}</code>. Sign in with a token that has it. The operator of the service
-        can create one:
+        It lacks the scope <code>{scope}</code>. Sign in with a token that has it, too. The operator of the
+        service can create one:
       </p>
       <pre>
-        <code>{`plant-store token create --user ${session.value?.user} --scopes ${scope}`}</code>
+        <code>{`plant-store token create --user ${user} --scopes ${[...scopes, scope].join(',')}`}</code>
       </pre>
     </div>
   );

@@ -12,18 +12,24 @@ export function FailedRows({ job }: { job: Job }) {
   const failed = job.failed.value;
   if (failed.length === 0) return null;
   const { name } = job.file;
+  const outcome = job.state.value === 'ready' ? 'cannot be imported' : 'failed';
   const save = () => download(`${name.replace(/\.csv$/i, '')}.errors.csv`, csvOf(job.file, failed));
   return (
     <section class="stack">
       <header class="section-head">
-        <h2>{counted(failed.length, 'row')} failed</h2>
+        <h2>
+          {counted(failed.length, 'row')} {outcome}
+        </h2>
         <Button icon="download" onClick={save}>
           Download as CSV
         </Button>
       </header>
-      <p class="muted">You can correct the downloaded file and import it as it is.</p>
+      <p class="muted">
+        Download these rows, correct them, and import that file by itself. Its columns line and error may
+        stay.
+      </p>
       <Table
-        caption="Rows that failed"
+        caption={`Rows that ${outcome}`}
         keyOf={({ line }) => String(line)}
         rows={failed.slice(0, SHOWN)}
         columns={[

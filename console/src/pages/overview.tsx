@@ -23,7 +23,6 @@ export function Overview() {
   return (
     <Page
       title="Overview"
-      lead="The last 24 hours."
       actions={
         may('plants:read') && (
           <ButtonLink href={href('/plants')} icon="plants">
@@ -158,16 +157,16 @@ function Tiles({ hours, webhooks }: Pick<News, 'hours' | 'webhooks'>) {
 function totalOf(hours: readonly ActiveHour[], numberOf: (hour: ActiveHour) => number) {
   if (hours.length === 0) return { value: '–', note: 'not counted' };
   const value = count(sum(hours.map(numberOf)));
-  return hours.length < HOURS ? { value, note: `in the last ${counted(hours.length, 'hour')}` } : { value };
+  return { value, note: `in the last ${counted(hours.length, 'hour')}` };
 }
 
-function Tile({ name, value, note }: { name: string; value: string; note?: string }) {
+function Tile({ name, value, note }: { name: string; value: string; note: string }) {
   return (
     <div class="card tile">
       <dt>{name}</dt>
       <dd>
         <span class="tile-value">{value}</span>
-        {note && <span class="tile-note">{note}</span>}
+        <span class="tile-note">{note}</span>
       </dd>
     </div>
   );

@@ -62,7 +62,14 @@ function SectionLink({ path, label, icon }: (typeof SECTIONS)[number]) {
 function Account() {
   return (
     <div class="account">
-      <a class="docs" href={new URL('docs/', apiUrl).href} title="Documentation">
+      {/* In this tab it would end the session. */}
+      <a
+        class="docs"
+        href={new URL('docs/', apiUrl).href}
+        target="_blank"
+        rel="noopener"
+        title="Documentation, in a new tab"
+      >
         <Icon name="book" />
         <span>Documentation</span>
       </a>

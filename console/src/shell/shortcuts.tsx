@@ -11,6 +11,15 @@ const SHORTCUTS = new Map([
   ['?', 'Show this list'],
 ]);
 
+/** Whether the page has such a field or button. */
+function isHere([key]: [key: string, does: string]): boolean {
+  return key === '?' || elementFor(key) !== null;
+}
+
+function elementFor(key: string): HTMLElement | null {
+  return document.querySelector<HTMLElement>(`[aria-keyshortcuts="${key}"]`);
+}
+
 /** Kept until the tab closes: who speaks to the browser can turn single keys off (WCAG 2.2, 2.1.4). */
 const OFF = 'plant-store.shortcuts-off';
 
@@ -34,7 +43,7 @@ export function Shortcuts() {
     const isOther = event.ctrlKey || event.metaKey || event.altKey || !SHORTCUTS.has(key);
     if (isOther || isTyping || !isOn.peek() || document.querySelector('dialog[open]')) return;
     if (key === '?') isShown.value = true;
-    const element = document.querySelector<HTMLElement>(`[aria-keyshortcuts="${key}"]`);
+    const element = elementFor(key);
     if (element instanceof HTMLInputElement) element.focus();
     else element?.click();
     // The browser would type the key into the field, or search the page.
@@ -52,7 +61,7 @@ export function Shortcuts() {
     <Dialog title="Keyboard shortcuts" onClose={() => (isShown.value = false)}>
       <div class="dialog-body">
         <dl class="facts">
-          {[...SHORTCUTS].map(([key, does]) => [
+          {[...SHORTCUTS].filter(isHere).map(([key, does]) => [
             <dt key={key}>
               <kbd>{key}</kbd>
             </dt>,
