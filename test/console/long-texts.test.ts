@@ -46,7 +46,7 @@ test('the longest names, descriptions and URLs stay within a narrow page', async
       await page.keyboard.press('Escape');
     }
     await page.evaluate(`location.hash = '#/plants'`);
-    await page.getByRole('button', { name: /^Delete/ }).click();
+    await page.getByRole('button', { name: /^Delete W/ }).click();
     await page.getByRole('dialog').waitFor();
     await inspectNarrow(page, 'long-plant-delete');
   });

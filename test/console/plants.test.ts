@@ -134,6 +134,41 @@ test('plants can be paged through, and deleted after confirmation', async () => 
   });
 });
 
+test('chosen plants are deleted by keyboard after one question, and those that could not be stay chosen', async () => {
+  const token = await service.tokenFor('thinner');
+  await grow('thinner', numbered(60));
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    const dialog = page.getByRole('dialog');
+    const remove = page.getByRole('button', { name: /^Delete \d* ?plants?$/ });
+    await cell(page, 'Plant 50').waitFor();
+    assert.equal(await remove.getAttribute('title'), 'Choose plants first.');
+    await page.getByLabel('Choose Plant 3, plant 3').press('Space');
+    await page.getByLabel('Choose all on this page').press('Space');
+    await page.getByLabel('Choose Plant 2, plant 2').press('Space');
+    assert.equal(await page.getByLabel('Choose all on this page').isChecked(), false);
+    await inspect(page, 'plants-chosen');
+
+    const refused = { status: 503, json: { error: 50300, message: 'The service is overloaded.' } };
+    await page.route('**/plants/7', (route) => route.fulfill(refused));
+    await remove.press('Enter');
+    await dialog.getByRole('heading', { name: 'Delete 49 plants?' }).waitFor();
+    await inspect(page, 'plants-delete-chosen');
+    await dialog.getByRole('button', { name: 'Delete' }).press('Enter');
+    await dialog
+      .getByText(/^48 plants were deleted, and 1 plant was not\. Plant 7, plant 7: The service is overloaded/)
+      .waitFor();
+    await dialog.getByRole('heading', { name: 'Delete 1 plant?' }).waitFor();
+    await page.unrouteAll();
+    await dialog.getByRole('button', { name: 'Delete' }).press('Enter');
+    await page.getByText('1 plant was deleted.').waitFor();
+    await dialog.waitFor({ state: 'detached' });
+    assert.deepEqual(await page.locator('td.name').allInnerTexts(), [
+      'Plant 2',
+      ...Array.from({ length: 10 }, (_, at) => `Plant ${at + 51}`),
+    ]);
+  });
+});
+
 test('the last page has the last plants, in either order', async () => {
   const token = await service.tokenFor('finisher');
   await grow('finisher', numbered(160));

@@ -108,6 +108,7 @@ test('a scope that the token lacks is named, and actions that need it are not of
     assert.equal(await add.getAttribute('title'), 'Your token lacks the scope plants:write.');
     await add.click({ force: true });
     assert.equal(await page.getByRole('dialog').count(), 0);
+    assert.equal(await page.getByRole('checkbox').count(), 0);
     const imports = page.getByRole('button', { name: 'Import' });
     assert.equal(await imports.getAttribute('title'), 'Your token lacks the scope plants:write.');
     await page.evaluate(`location.hash = '#/plants/import'`);
@@ -133,8 +134,11 @@ test('a shared plant is marked, and cannot be deleted', async () => {
   );
   await browser.visit(service, { at: '#/plants', token: viewer }, async (page) => {
     await page.getByText('shared by olga').waitFor();
-    assert.equal(await page.getByRole('button', { name: /^Delete/ }).count(), 1);
+    assert.equal(await page.getByRole('button', { name: /^Delete .*, plant/ }).count(), 1);
     assert.equal(await page.getByRole('button', { name: 'Delete Vine, plant 1' }).count(), 1);
+    await page.getByLabel('Choose all on this page').check();
+    await page.getByRole('button', { name: 'Delete 1 plant', exact: true }).waitFor();
+    assert.equal(await page.getByRole('checkbox', { name: /, plant/ }).count(), 1);
     await inspect(page, 'plants-shared');
   });
 });

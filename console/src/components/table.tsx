@@ -3,8 +3,11 @@ import type { ComponentChildren } from 'preact';
 export type Column<Row> = {
   title: string;
   cell(row: Row): ComponentChildren;
-  /** `number`: aligned at the right. `name`: leads the card on a narrow screen. `actions`: buttons, without a title. */
-  kind?: 'number' | 'name' | 'actions';
+  /**
+   * `number`: aligned at the right. `name`: leads the card on a narrow screen. `actions`, `choice`: buttons or a
+   * checkbox, without a title.
+   */
+  kind?: 'number' | 'name' | 'actions' | 'choice';
 };
 
 type TableProps<Row> = {
@@ -25,7 +28,7 @@ export function Table<Row>({ caption, columns, rows, keyOf }: TableProps<Row>) {
         <tr role="row">
           {columns.map(({ title, kind }) => (
             <th key={title} role="columnheader" scope="col" class={kind ?? ''}>
-              {kind === 'actions' ? <span class="hidden">{title}</span> : title}
+              {kind === 'actions' || kind === 'choice' ? <span class="hidden">{title}</span> : title}
             </th>
           ))}
         </tr>

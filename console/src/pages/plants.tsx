@@ -9,6 +9,7 @@ import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { readId } from '../draft.ts';
 import { codeOf } from '../failure.ts';
+import { BulkDelete, type Chosen, choiceColumn } from '../plants/bulk-delete.tsx';
 import { ExportButton } from '../plants/export.tsx';
 import { useResource } from '../resource.ts';
 import { href, place, refine } from '../router.ts';
@@ -30,6 +31,7 @@ export function Plants() {
   const { query } = place.value;
   const isAdding = useSignal(false);
   const doomed = useSignal<ListedPlant | undefined>(undefined);
+  const chosen: Chosen = useSignal(new Set());
   const text = (name: string) => query.get(name) ?? undefined;
   const [name, cursor] = [text('name'), text('cursor')];
   const order = text('order') === 'desc' ? ('desc' as const) : undefined;
@@ -71,13 +73,21 @@ export function Plants() {
       <Loaded resource={plants} what="plants">
         {({ items, next }) => {
           if (items.length > 0) {
+            const own = items.filter(isOwn);
+            const mayDelete = refusal === undefined && own.length > 0;
             return (
-              <Table
-                caption="Plants"
-                columns={columns(refusal, (plant) => (doomed.value = plant))}
-                rows={items}
-                keyOf={({ owner, id }) => `${owner} ${id}`}
-              />
+              <>
+                {mayDelete && <BulkDelete plants={own} choice={chosen} onDeleted={plants.reload} />}
+                <Table
+                  caption="Plants"
+                  columns={[
+                    ...(mayDelete ? [choiceColumn(chosen, isOwn)] : []),
+                    ...columns(refusal, (plant) => (doomed.value = plant)),
+                  ]}
+                  rows={items}
+                  keyOf={({ owner, id }) => `${owner} ${id}`}
+                />
+              </>
             );
           }
           if (next ?? (cursor !== LAST && cursor)) return <NothingHere icon="plants" what="plants" />;
@@ -102,8 +112,11 @@ export function Plants() {
   );
 }
 
+function isOwn({ owner }: ListedPlant): boolean {
+  return owner === session.value?.user;
+}
+
 function columns(refusal: string | undefined, remove: (plant: ListedPlant) => void): Column<ListedPlant>[] {
-  const isOwn = ({ owner }: ListedPlant) => owner === session.value?.user;
   return [
     { title: 'Name', kind: 'name', cell: ({ name }) => name },
     { title: 'Tag', cell: ({ tag }) => tag },

@@ -1,0 +1,113 @@
+import { type Signal, useSignal } from '@preact/signals';
+import { Button } from '../components/button.tsx';
+import { Confirm } from '../components/confirm.tsx';
+import { Checkbox } from '../components/field.tsx';
+import type { Column } from '../components/table.tsx';
+import { isGone, sentenceOf } from '../failure.ts';
+import { counted } from '../format.ts';
+import { store } from '../session.ts';
+import { toast } from '../toasts.ts';
+
+type ChosenPlant = { id: number | bigint; name: string };
+
+/** The ids of the plants that the user has chosen. */
+export type Chosen = Signal<ReadonlySet<number | bigint>>;
+
+/** As many concurrent requests as a browser allows to one server (over HTTP/1.1). */
+const LANES = 6;
+
+/** A checkbox for each plant that may be deleted. */
+export function choiceColumn<Plant extends ChosenPlant>(
+  choice: Chosen,
+  isOffered: (plant: Plant) => boolean,
+): Column<Plant> {
+  return {
+    title: 'Choose',
+    kind: 'choice',
+    cell: (plant) =>
+      isOffered(plant) && (
+        <input
+          type="checkbox"
+          aria-label={`Choose ${plant.name}, plant ${plant.id}`}
+          checked={choice.value.has(plant.id)}
+          onChange={(event) => {
+            const others = [...choice.value].filter((id) => id !== plant.id);
+            choice.value = new Set(event.currentTarget.checked ? [...others, plant.id] : others);
+          }}
+        />
+      ),
+  };
+}
+
+type BulkDeleteProps = {
+  /** Those of this page that may be deleted. */
+  plants: readonly ChosenPlant[];
+  choice: Chosen;
+  onDeleted(): Promise<void>;
+};
+
+/** Chooses all plants of a page or none, and deletes those that are chosen, after one confirmation. */
+export function BulkDelete({ plants, choice, onDeleted }: BulkDeleteProps) {
+  const isAsking = useSignal(false);
+  const chosen = plants.filter(({ id }) => choice.value.has(id));
+  const what = counted(chosen.length, 'plant');
+
+  async function act(): Promise<void> {
+    const failures = await deleteAll(chosen);
+    await onDeleted();
+    choice.value = new Set(failures.map(({ plant }) => plant.id));
+    const deleted = `${counted(chosen.length - failures.length, 'plant was', 'plants were')} deleted`;
+    const [first] = failures;
+    if (first === undefined) return toast(`${deleted}.`);
+    const { plant, sentence } = first;
+    throw new Error(
+      `${deleted}, and ${counted(failures.length, 'plant was', 'plants were')} not. ${plant.name}, plant ${plant.id}: ${sentence}`,
+    );
+  }
+
+  return (
+    <div class="bulk">
+      <Checkbox
+        label="Choose all on this page"
+        isChecked={chosen.length === plants.length}
+        onChange={(isChecked) => {
+          choice.value = new Set(isChecked ? plants.map(({ id }) => id) : []);
+        }}
+      />
+      <Button
+        icon="trash"
+        refusal={chosen.length === 0 ? 'Choose plants first.' : undefined}
+        onClick={() => (isAsking.value = true)}
+      >
+        {chosen.length === 0 ? 'Delete plants' : `Delete ${what}`}
+      </Button>
+      {isAsking.value && (
+        <Confirm title={`Delete ${what}?`} verb="Delete" act={act} onClose={() => (isAsking.value = false)}>
+          <p class="clamped">{chosen.map(({ name }) => name).join(', ')}</p>
+          <p>
+            This cannot be undone. If you add one again, it is a new plant, and your webhooks announce it.
+          </p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+type Failed = { plant: ChosenPlant; sentence: string };
+
+/** Deletes a few at a time; resolves with those that could not be deleted. */
+async function deleteAll(plants: readonly ChosenPlant[]): Promise<Failed[]> {
+  const left = [...plants];
+  const failures: Failed[] = [];
+  async function lane(): Promise<void> {
+    for (let plant = left.shift(); plant; plant = left.shift()) {
+      try {
+        await store().plants.delete(plant.id);
+      } catch (error) {
+        if (!isGone(error)) failures.push({ plant, sentence: sentenceOf(error) });
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, lane));
+  return failures;
+}
