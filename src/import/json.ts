@@ -20,7 +20,8 @@ export function createLinesReader(longest: number): TextReader<JsonText> {
   });
 }
 
-const BLANKS = /\s+/y;
+/** The white space of JSON (RFC 8259 §2). */
+const BLANKS = /[ \t\n\r]+/y;
 
 /**
  * Reads the elements of a JSON array, one at a time. It checks only brackets, braces and quotes; the reader of the

@@ -44,12 +44,21 @@ test('any array gives its elements wherever its text is split', () => {
   );
 });
 
+test('white space that JSON does not have belongs to an element, whose reader refuses it', () => {
+  const found = read(createArrayReader(LONGEST), ['[\u00a01,\ufeff2, \f3]']);
+  assert.deepEqual(
+    found.map(({ text }) => text),
+    ['\u00a01', '\ufeff2', '\f3'],
+  );
+});
+
 const wrongArrays: readonly [string, RegExp][] = [
   ['', /^The file is empty/],
   ['{"name":"a"}\n', /^The file is not a JSON array\..*--format ndjson/],
   ['[{"name":"a"}', /^The array is not closed: the file ends in line 1\./],
   ['[1,\n,2]', /^Line 2 has a comma without a value/],
   ['[1,]', /^Line 1 has a comma without a value/],
+  ['[]\f', /^Line 1 has text after the end of the array\./],
   ['[]\n[]', /^Line 2 has text after the end of the array\./],
   [`["${'a'.repeat(LONGEST)}"`, /^The row that begins in line 1 is longer than 100 characters\./],
 ];
