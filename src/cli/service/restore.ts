@@ -112,7 +112,7 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
     const unlock = lockAgainstServers(dataDir, refusal);
     try {
       // At once: even after a failed restore the service must be able to take the lock.
-      giveToOwnerOf(dataDir, [lockPath]);
+      giveLock(dataDir, lockPath);
       return await work();
     } catch (error) {
       if (isNew) rmSync(lockPath, { force: true });
@@ -123,6 +123,14 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
   } catch (error) {
     for (const folder of made) removeEmpty(folder);
     throw error;
+  }
+}
+
+function giveLock(dataDir: string, lockPath: string): void {
+  try {
+    giveToOwnerOf(dataDir, [lockPath]);
+  } catch (error) {
+    throw fileFailure(error, `The data folder ${dataDir} cannot be used`);
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import {
   chown,
   copyFile,
@@ -15,7 +16,7 @@ import {
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { storePath } from '../../../src/config/config.ts';
+import { servingLock, storePath } from '../../../src/config/config.ts';
 import {
   leftIn,
   makeFirstVersion,
@@ -362,4 +363,22 @@ test('with a database, restore names the tools to use instead', async () => {
   const { code, stderr } = await run(['restore', 'x'], { DATABASE_URL: 'postgres://a@db/plants' });
   assert.equal(code, 1);
   assert.match(stderr, /pg_restore/);
+});
+
+test('a folder whose lock cannot be given to its owner is explained, and stays as it was', async (t) => {
+  const mayNotGive = ['setpriv', '--bounding-set=-chown'];
+  if (process.getuid?.() !== 0) return t.skip('only root can give files away');
+  if (spawnSync('setpriv', [...mayNotGive.slice(1), 'true']).status !== 0)
+    return t.skip('setpriv is not there');
+  await withBackup(async (folder, file) => {
+    await chown(folder, NOBODY, NOBODY);
+    await rm(servingLock(folder), { force: true });
+    const before = await readdir(folder);
+    const restoring = launch(['restore', file, '--data-dir', folder], {}, mayNotGive);
+    assert.match(
+      failureOf(await outcomeOf(restoring)),
+      /^error: The data folder \S+ cannot be used: permission denied\.$/,
+    );
+    assert.deepEqual(await readdir(folder), before);
+  });
 });
