@@ -8,7 +8,10 @@ const LONGEST_RETRY_AFTER_SECONDS = 60;
 
 /** What to do between attempts. */
 export type Retrying<Answer> = {
-  /** Milliseconds to wait after a failed attempt, the first being 0; throws the error to give up. */
+  /**
+   * Milliseconds to wait after a failed attempt, the first being 0; one that waits itself returns 0. Throws the error to
+   * give up.
+   */
   waitAfter(error: PlantStoreError, tries: number): number | Promise<number>;
   signal: AbortSignal | undefined;
   /** For a delete: the result if the object is gone. */

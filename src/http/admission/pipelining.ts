@@ -6,8 +6,8 @@ import { http as limits } from '../../limits.ts';
 const queues = new WeakMap<Socket, ServerResponse[]>();
 
 /**
- * Must be called for each request, in order. When a client pipelines, `takeTurns` begins a request when the response
- * before its own has been sent, and few requests wait:
+ * Must be called for each request, in order. When a client pipelines, `takeTurns` begins a request once the response
+ * before its own has been sent. While more than a few wait, nothing more is read from the connection.
  * - No request overtakes another: a DELETE after a POST finds what the POST created (RFC 9112 §9.3.2).
  * - No request begins after a response that closes the connection (RFC 9112 §9.6).
  * - No response waits in memory: a client that requests many lists and reads none costs no more than one list.
@@ -24,8 +24,8 @@ export function queueResponse(response: ServerResponse): void {
 }
 
 /**
- * Node closes only the response whose turn it is when a connection closes. One listener closes all others, since a client
- * may send any number of requests.
+ * When a connection closes, Node 26.0 closes only the response whose turn it is. One listener closes all others, since a
+ * client may send any number of requests. Later versions close them, too, once more.
  */
 function createQueue(socket: Socket): ServerResponse[] {
   const queue: ServerResponse[] = [];

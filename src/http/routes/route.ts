@@ -68,7 +68,10 @@ export function routesOn(app: FastifyInstance, admission: Admission) {
   }
 
   /** Adds the route of a POST. */
-  function post<Op extends Operation, Result>(operation: Op, answer: Post<RequestTo<Op>, Result>): void {
+  function post<Op extends Operation & { method: 'POST' }, Result>(
+    operation: Op,
+    answer: Post<RequestTo<Op>, Result>,
+  ): void {
     route(operation, (request, reply) => answerOnce(request, reply, answer));
   }
 

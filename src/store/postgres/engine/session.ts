@@ -2,7 +2,8 @@ import { database as limits } from '../../../limits.ts';
 
 /**
  * Settings for every statement of the service. Tables are read by key: a plan cached while they were small would scan
- * them, and all their partitions, once they are large.
+ * them, and all their partitions, once they are large. Statements that lock rows also rely on this for the order of their
+ * locks: a nested loop keeps that of its input.
  */
 const SETTINGS: Readonly<Record<string, string | number>> = {
   statement_timeout: limits.statementMs,
