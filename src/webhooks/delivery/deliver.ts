@@ -217,12 +217,14 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
     over.abort();
   }
 
-  store.listen(({ work, changed }) =>
+  store.listen(({ work, changed }) => {
+    // Most news of other replicas is of lanes that are not this one's.
+    if (work.length + changed.length === 0) return;
     tell((dispatch, now) => {
       for (const webhook of changed) dispatch.changed(webhook);
       dispatch.work(work, now);
-    }),
-  );
+    });
+  });
   owners.listen?.({
     lost: (webhooks) => tell((dispatch) => dispatch.lost(webhooks)),
     leave: (webhooks) => tell((dispatch) => dispatch.leave(webhooks)),
