@@ -24,7 +24,10 @@ const { values: flags, positionals: named } = parseArgs({
 });
 const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + 1;
 const TIMEOUT_MS = 120_000;
-/** Files of one folder share processes: to start Node and load the service takes most of the time of a small file. */
+/**
+ * Files of one folder share processes: to start Node and load the service takes most of the time of a small file. The
+ * quick files have as many processes as run at a time.
+ */
 const MOST_FILES = 6;
 // Test processes share what Node compiled: stripping the types of the service takes 0.3 s of CPU.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'node');
@@ -117,20 +120,22 @@ function testFiles(): string[] {
   if (named.length > 0) return named;
   const all = globSync('test/**/*.test.ts', { cwd: root }).sort(longestFirst);
   const quick = all.filter((file) => isQuick(file));
-  if (flags.quick) return bundles('quick', quick);
+  const quickBundles = bundles('quick', quick, workers);
+  if (flags.quick) return quickBundles;
   const others = Object.groupBy(
     all.filter((file) => !quick.includes(file)),
     (file) => dirname(file).replace('test/', '').replaceAll('/', '-'),
   );
-  const folders = Object.entries(others).flatMap(([folder, files]) => bundles(folder, files ?? []));
-  return [...folders, ...bundles('quick', quick)];
+  const folders = Object.entries(others).flatMap(([folder, files = []]) =>
+    bundles(folder, files, Math.ceil(files.length / MOST_FILES)),
+  );
+  return [...folders, ...quickBundles];
 }
 
-/** Files that run the given ones, each as many. */
-function bundles(name: string, files: string[]): string[] {
+/** Test files, as many as `count`, that run the given ones. */
+function bundles(name: string, files: string[], count: number): string[] {
   const folder = join(root, 'node_modules', '.cache', 'tests');
   mkdirSync(folder, { recursive: true });
-  const count = Math.ceil(files.length / MOST_FILES);
   const urlOf = (file: string) => pathToFileURL(join(root, file)).href;
   return Array.from({ length: count }, (_, n) => {
     const together = files.filter((_file, i) => i % count === n).map(urlOf);
