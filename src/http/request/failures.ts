@@ -31,7 +31,8 @@ export function answerFailure(
   if (complete && reply.raw.shouldKeepAlive && reply.hasHeader('connection')) {
     reply.header('connection', 'keep-alive');
   }
-  const send = ({ code, message, status, headers }: AppError) => {
+  const send = (answered: AppError) => {
+    const { code, message, status, headers } = withChallenge(answered);
     if (!asksHealth(request.raw)) measured?.(code);
     request.span?.note({ 'plant_store.error': code });
     // For the client to quote: the log lines about this request contain it.
@@ -43,7 +44,7 @@ export function answerFailure(
 }
 
 function toAppError(error: unknown, request: FastifyRequest): AppError {
-  if (error instanceof AppError && error.code !== 50000) return withChallenge(error);
+  if (error instanceof AppError && error.code !== 50000) return error;
   const known = error instanceof Error && 'code' in error ? FRAMEWORK[String(error.code)] : undefined;
   if (known) return known();
   if (request.raw.destroyed && !request.raw.complete) return new AppError(40000, 'The request ended early.');

@@ -1,7 +1,7 @@
 import { foldName, LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import type { WriteRules } from '../../store.ts';
 import { KEY_USED, USER_GONE } from '../../write-outcomes.ts';
-import { type Statement, statement } from '../engine/database.ts';
+import { type Row, type Statement, statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
 import type { Batched } from '../engine/writer.ts';
 import { ASSIGNED, HEEDS_COUNTERS, stepOver } from './assigned-ids.ts';
@@ -35,7 +35,9 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: WriteRules): Batc
       const input = commands.map((command, n) => inputOf(command, n, deliveryDelayMs));
       return { statement, values: [JSON.stringify(input), ...(isLimited ? [maxPlantsPerUser] : [])] };
     },
-    outcomes([row = {}], commands, announced) {
+    outcomes(rows, commands, announced) {
+      // Each of the statements returns one row.
+      const row = rows[0] as Row;
       if (isPlain(commands)) return plainOutcomes(row, commands, announced);
       announce(announced, row);
       // The statement returns an array of this form.
