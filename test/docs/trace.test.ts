@@ -39,8 +39,12 @@ test('spans.mjs prints the trace of a plant that is added, as a tree', async (t)
   assert.equal(response.status, 201);
   await receiver.receive(2);
 
+  // The sender thread may export first.
+  await exportTo(port, [spanOf('late', 2e9)]);
+  await exportTo(port, [spanOf('early', 1e9)]);
+
   // Three lines are the webhook's, four the test event's. Traces are printed in the order in which they became quiet.
-  const lines = (await collector.lines(11)).map((line) => line.replace(/\d+\.\d ms/, '… ms'));
+  const lines = (await collector.lines(14)).map((line) => line.replace(/\d+\.\d ms/, '… ms'));
   const begin = lines.indexOf(`trace ${trace}`);
   assert.deepEqual(lines.slice(begin, begin + 4), [
     `trace ${trace}`,
@@ -48,4 +52,19 @@ test('spans.mjs prints the trace of a plant that is added, as a tree', async (t)
     '    commit  … ms  (1)',
     '    POST webhook  … ms  (204)',
   ]);
+  const byHand = lines.indexOf(`trace ${BY_HAND}`);
+  assert.deepEqual(lines.slice(byHand + 1, byHand + 3), ['  early  … ms  (-)', '  late  … ms  (-)']);
 });
+
+const BY_HAND = '0af7651916cd43dd8448eb211c80319c';
+
+/** @param start in nanoseconds since the Unix epoch */
+function spanOf(name: string, start: number) {
+  const times = { startTimeUnixNano: String(start), endTimeUnixNano: String(start + 1e6) };
+  return { traceId: BY_HAND, spanId: name, name, attributes: [], ...times };
+}
+
+async function exportTo(port: number, spans: ReturnType<typeof spanOf>[]): Promise<void> {
+  const body = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
+  assert.equal((await fetch(`http://127.0.0.1:${port}/v1/traces`, { method: 'POST', body })).status, 200);
+}
