@@ -9,17 +9,13 @@ type Maybe<T> = T | Promise<T>;
 /** What finding the end of a list needs from a store. Stretches keep their order. */
 export type EndReads = {
   stretches(viewer: number, bounds: Bounds): Maybe<readonly Stretch[]>;
-  /** The first position of each stretch that has any. */
-  firstOfEach(stretches: readonly Stretch[], kind: OrderKind): Maybe<Iterable<Position>>;
-  /** Counts from the start of a stretch, at most `most` plants; undefined if it is empty. */
-  count(
-    stretch: Stretch,
-    kind: OrderKind,
-    most: number,
-  ): Maybe<{ count: number; last: Position } | undefined>;
+  /** Counts from the start of each stretch, at most `most` plants; leaves out empty stretches. */
+  count(stretches: readonly Stretch[], kind: OrderKind, most: number): Maybe<Iterable<Counted>>;
   /** Called between two parts, so that other requests proceed. */
   pause(): Promise<void>;
 };
+
+type Counted = { count: number; last: Position };
 
 const REVERSED = {
   id: 'descending',
@@ -31,8 +27,8 @@ const REVERSED = {
 /** Finds where lists end, and where their last pages begin (`PlantStore`). */
 export function listEnds(reads: EndReads): Pick<PlantStore, 'end' | 'lastPage'> {
   async function first(stretches: readonly Stretch[], kind: OrderKind): Promise<Position | undefined> {
-    const [position] = await reads.firstOfEach(stretches, kind);
-    return position;
+    const [counted] = await reads.count(stretches, kind, 1);
+    return counted?.last;
   }
 
   async function following(
@@ -48,8 +44,8 @@ export function listEnds(reads: EndReads): Pick<PlantStore, 'end' | 'lastPage'> 
   /** The highest id of each owner from a position on, whatever the order. */
   async function endsOf(viewer: number, from: Position | undefined): Promise<Ends> {
     const whole = await reads.stretches(viewer, { from: from && { owner: from.owner, id: MIN_ID } });
-    const highest = await reads.firstOfEach(whole, 'descending');
-    return new Map(Array.from(highest, ({ owner, id }) => [owner, id]));
+    const highest = await reads.count(whole, 'descending', 1);
+    return new Map(Array.from(highest, ({ last: { owner, id } }) => [owner, id]));
   }
 
   async function end(query: EndQuery): Promise<ListEnd> {
@@ -89,7 +85,7 @@ async function countOn(reads: EndReads, stretches: readonly Stretch[], kind: Ord
   let last: Position | undefined;
   let left = most;
   for (const stretch of stretches) {
-    const counted = await reads.count(stretch, kind, left);
+    const [counted] = await reads.count([stretch], kind, left);
     if (!counted) continue;
     last = counted.last;
     left -= counted.count;

@@ -1,7 +1,7 @@
 import { foldName } from '../../../plants/plant.ts';
 import type { PageQuery, PlantPage } from '../../../plants/port.ts';
 import type { EndReads } from '../../list-end.ts';
-import { eachKind, kindOf, type OrderKind, type PagePart, pageOf, positionOf } from '../../plant-orders.ts';
+import { eachKind, kindOf, type PagePart, pageOf, positionOf } from '../../plant-orders.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, type Query, statement } from '../engine/database.ts';
 import { inputOf, LAST, plantsIn, type ReadPart, STRETCHES } from './page-reads.ts';
@@ -61,43 +61,27 @@ export function namesCheck({ read }: Pick<Database, 'read'>, visible: VisibleOwn
     (await read(UNFOLDED, [await visible.of(viewer)])).length === 0;
 }
 
-/** The first plant of each stretch, in order: rows with the number of the stretch and the position. */
-const first = (kind: OrderKind) =>
-  statement`SELECT q.n, p.id::text AS id, p.folded
-    FROM ${STRETCHES}
-    CROSS JOIN LATERAL (
-      ${plantsIn(kind, 'id')}
-    ) p
-    ORDER BY q.n`;
-
-const counted = (kind: OrderKind) =>
-  statement`SELECT p.*
+const COUNT = eachKind(
+  (kind) =>
+    statement`SELECT q.owner, p.*
     FROM ${STRETCHES}
     CROSS JOIN LATERAL (
       SELECT count(*) AS count, ${LAST[kind]}
       FROM (
         ${plantsIn(kind, 'id')}
       ) rows
-    ) p`;
-
-const STATEMENTS = eachKind((kind) => ({ first: first(kind), counted: counted(kind) }));
+    ) p
+    WHERE p.count > 0
+    ORDER BY q.n`,
+);
 
 export function endReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners): EndReads {
   return {
     stretches: visible.stretches,
-    async firstOfEach(stretches, kind) {
-      const input = JSON.stringify(stretches.map((stretch, n) => inputOf(stretch, n, 1)));
-      const rows = await read(STATEMENTS[kind].first, [input]);
-      return rows.flatMap((row) => {
-        const owner = stretches[Number(row.n)]?.owner;
-        return owner === undefined ? [] : [positionOf(owner, row)];
-      });
-    },
-    async count(stretch, kind, most) {
-      const input = JSON.stringify([inputOf(stretch, 0, most)]);
-      const [row] = await read(STATEMENTS[kind].counted, [input]);
-      if (typeof row?.id !== 'string') return undefined;
-      return { count: Number(row.count), last: positionOf(stretch.owner, row) };
+    async count(stretches, kind, most) {
+      const input = stretches.map((stretch, n) => inputOf(stretch, n, most));
+      const rows = await read(COUNT[kind], [JSON.stringify(input)]);
+      return rows.map((row) => ({ count: Number(row.count), last: positionOf(Number(row.owner), row) }));
     },
     // The server counts, while this thread proceeds.
     async pause() {},

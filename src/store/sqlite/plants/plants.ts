@@ -150,21 +150,14 @@ function endReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners):
     db.prepare(`SELECT count(*) AS count, ${LAST[kind]} FROM (${plantsIn(kind, 'id')})`),
   );
 
-  function count(stretch: Stretch, kind: OrderKind, most: number) {
-    const row = snapshot.read(() => statements[kind].get(...valuesOf(stretch), most));
-    if (row?.id == null) return undefined;
-    return { count: Number(row.count), last: positionOf(stretch.owner, row) };
-  }
-
   return {
     stretches: visible.stretches,
-    *firstOfEach(stretches, kind) {
+    *count(stretches, kind, most) {
       for (const stretch of stretches) {
-        const found = count(stretch, kind, 1);
-        if (found) yield found.last;
+        const row = snapshot.read(() => statements[kind].get(...valuesOf(stretch), most));
+        if (row?.count) yield { count: Number(row.count), last: positionOf(stretch.owner, row) };
       }
     },
-    count,
     pause: setImmediate,
   };
 }
