@@ -11,7 +11,9 @@ export type CopiedRow = Readonly<Record<string, string | null>>;
 export type CopySource = {
   /** Each table comes after those it references. Excludes what the target derives, such as counts. */
   tables: readonly SourceTable[];
-  facts: StoreFacts;
+  cursorKeys: CursorKeys;
+  /** The highest user id ever assigned: no later user gets it. */
+  lastUser: number;
   close(): void;
 };
 
@@ -19,12 +21,6 @@ export type SourceTable = CopiedTable & {
   count(): number;
   /** Skips the first `skipped` rows; the order never changes. */
   rows(skipped: number): Iterable<CopiedRow>;
-};
-
-export type StoreFacts = {
-  cursorKeys: CursorKeys;
-  /** The highest user id ever assigned: no later user gets it. */
-  lastUser: number;
 };
 
 /** The new store. Nobody uses it until it is finished. */

@@ -59,10 +59,10 @@ const PROGRESS = statement`SELECT source, name, copied FROM copy_progress`;
 
 async function begin(
   { transaction }: Database,
-  { facts, tables }: CopySource,
+  { cursorKeys, tables }: CopySource,
 ): Promise<ReadonlyMap<string, number>> {
   // Each store has a different one.
-  const { storeKey: source } = facts.cursorKeys;
+  const { storeKey: source } = cursorKeys;
   const progress = await transaction((query) => mark(query, source, tables));
   if (!progress) {
     throw new Error('The database already has a store with users. A copy needs an empty database.');
@@ -162,7 +162,7 @@ const TAKE_KEYS = statement`WITH cursors AS (
 
 const FORGET_PROGRESS = statement`DROP TABLE copy_progress`;
 
-async function finish({ write }: Database, { facts: { cursorKeys, lastUser } }: CopySource): Promise<void> {
+async function finish({ write }: Database, { cursorKeys, lastUser }: CopySource): Promise<void> {
   await write([
     { statement: GO_ON_BEHIND_USERS, values: [lastUser] },
     { statement: GO_ON_BEHIND_REPLAYS, values: [] },
