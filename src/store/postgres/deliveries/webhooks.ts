@@ -29,19 +29,14 @@ const INSERT_SECRETS = statement`INSERT INTO webhook_secrets (webhook, created_a
   FROM unnest($3::text[]) AS secret`;
 
 /** Changes to a webhook and the recording of outcomes run one after another. */
-const LOCK = statement`SELECT url, status
+const LOCK = statement`SELECT url, description, rate, status
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'
   FOR NO KEY UPDATE`;
 
 /** The locked webhook; undefined if the owner has none with this id. */
-export async function lockWebhook(
-  query: Query,
-  owner: number,
-  id: string,
-): Promise<{ url: string; status: string } | undefined> {
-  const [row] = await query(LOCK, [owner, pathId(id)]);
-  return row && { url: String(row.url), status: String(row.status) };
+export async function lockWebhook(query: Query, owner: number, id: string): Promise<Row | undefined> {
+  return (await query(LOCK, [owner, pathId(id)]))[0];
 }
 
 const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
@@ -49,13 +44,13 @@ const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, pau
 
 const UPDATE = statement`UPDATE webhooks
   SET url = $3,
-      description = CASE WHEN $4 THEN $5 ELSE description END,
-      rate = CASE WHEN $6 THEN $7 ELSE rate END,
-      status = $8,
-      disabled_reason = CASE WHEN $8 = status THEN disabled_reason END,
-      paused_until = CASE WHEN $9 THEN NULL ELSE paused_until END,
-      failing_since = CASE WHEN $9 THEN NULL ELSE failing_since END,
-      generation = CASE WHEN $9 THEN generation + 1 ELSE generation END
+      description = $4,
+      rate = $5,
+      status = $6,
+      disabled_reason = CASE WHEN $6 = status THEN disabled_reason END,
+      paused_until = CASE WHEN $7 THEN NULL ELSE paused_until END,
+      failing_since = CASE WHEN $7 THEN NULL ELSE failing_since END,
+      generation = CASE WHEN $7 THEN generation + 1 ELSE generation END
   WHERE owner = $1 AND id = $2
   RETURNING ${COLUMNS}`;
 
@@ -78,13 +73,12 @@ function changeWebhook(owner: number, id: string, change: WebhookChange): Work<W
   return async (query, announced) => {
     const before = await lockWebhook(query, owner, id);
     if (!before) return undefined;
-    const { url = before.url, description, rate, enabled } = change;
+    const { url = before.url, description = before.description, rate = before.rate, enabled } = change;
     const status = enabled === undefined ? before.status : enabled ? 'enabled' : 'disabled';
     const begins = url !== before.url || enabled === true;
-    const values = [description !== undefined, description, rate !== undefined, rate, status, begins];
-    const [row] = await query(UPDATE, [owner, id, url, ...values]);
+    const [row] = await query(UPDATE, [owner, id, url, description, rate, status, begins]);
     if (begins && status === 'enabled') await query(BRING_FORWARD, [owner, id]);
-    const isOther = begins || status !== before.status || rate !== undefined;
+    const isOther = begins || status !== before.status || change.rate !== undefined;
     if (isOther) announced.changed.push(id);
     if (isOther && status === 'enabled') announced.lanes.push({ webhook: id, due: change.at });
     return row && toWebhook(row);

@@ -46,19 +46,19 @@ const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, pau
        last_success_at, last_failure_at`;
 
 function changes(db: DatabaseSync, outbox: OutboxWrites) {
-  const find = db.prepare(
-    `SELECT url, status FROM webhooks WHERE owner = ? AND id = ? AND status <> 'deleted'`,
-  );
+  const find = db.prepare(`SELECT url, description, rate, status
+    FROM webhooks
+    WHERE owner = ? AND id = ? AND status <> 'deleted'`);
   const update = db.prepare(`UPDATE webhooks
-    SET url = ?1,
-        description = CASE WHEN ?2 THEN ?3 ELSE description END,
-        rate = CASE WHEN ?4 THEN ?5 ELSE rate END,
+    SET url = ?3,
+        description = ?4,
+        rate = ?5,
         status = ?6,
         disabled_reason = CASE WHEN ?6 = status THEN disabled_reason END,
         paused_until = CASE WHEN ?7 THEN NULL ELSE paused_until END,
         failing_since = CASE WHEN ?7 THEN NULL ELSE failing_since END,
         generation = generation + ?7
-    WHERE owner = ?8 AND id = ?9
+    WHERE owner = ?1 AND id = ?2
     RETURNING ${COLUMNS}`);
   // Deliveries waiting for a retry become due at once, through a replay of pending ones.
   const bringForward = db.prepare(`INSERT INTO replays (webhook, owner, hastens, state, next, through)
@@ -77,21 +77,11 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
   return (owner: number, id: string, change: WebhookChange): Webhook | undefined => {
     const before = find.get(owner, id);
     if (!before) return undefined;
-    const { url = String(before.url), description, rate, enabled } = change;
-    const status = enabled === undefined ? String(before.status) : enabled ? 'enabled' : 'disabled';
+    const { url = before.url, description = before.description, rate = before.rate, enabled } = change;
+    const status = enabled === undefined ? before.status : enabled ? 'enabled' : 'disabled';
     const begins = url !== before.url || enabled === true ? 1 : 0;
-    const row = update.get(
-      url,
-      description === undefined ? 0 : 1,
-      description ?? null,
-      rate === undefined ? 0 : 1,
-      rate ?? null,
-      status,
-      begins,
-      owner,
-      id,
-    );
-    if (begins || rate !== undefined || status !== before.status) outbox.webhookChanged(id);
+    const row = update.get(owner, id, url ?? null, description ?? null, rate ?? null, status ?? null, begins);
+    if (begins || change.rate !== undefined || status !== before.status) outbox.webhookChanged(id);
     if (begins && status === 'enabled') {
       bringForward.run(id);
       outbox.hasWork(id, change.at);
