@@ -39,12 +39,17 @@ function isKnownType(type: unknown): type is EventType {
 
 /** From a row with a column for each member, and no other: `created_at` becomes `createdAt`, and null undefined. */
 function toRecord<T>(row: Row): T {
-  const members = Object.entries(row).map(([column, value]) => [
-    column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
-    value ?? undefined,
-  ]);
+  const record: Record<string, unknown> = {};
+  for (const column in row) record[members.getOrInsertComputed(column, memberOf)] = row[column] ?? undefined;
   // The statements of both stores select the members of the types below.
-  return Object.fromEntries(members) as T;
+  return record as T;
+}
+
+/** By column: a lane is read for every few deliveries. */
+const members = new Map<string, string>();
+
+function memberOf(column: string): string {
+  return column.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export const toUser = toRecord<User>;
@@ -53,25 +58,39 @@ export const toShare = toRecord<Share>;
 export const toWebhook = toRecord<Webhook>;
 export const toAttempt = toRecord<AttemptRecord>;
 
+export const USER_COLUMNS = 'id, name, created_at, disabled_at';
+
+export const WEBHOOK_COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
+    last_success_at, last_failure_at`;
+
+export const ATTEMPT_COLUMNS = 'at, duration_ms, address, status, excerpt, error';
+
+/** @param user the column with the id of a token's user */
+export const belongingsOf = (user: string) => `SELECT
+    (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
+    (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
+    (SELECT count(*) FROM tokens WHERE ${user} = u.id) AS tokens,
+    (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
+  FROM users u`;
+
 export const SHARES = `SELECT o.name AS owner, v.name AS viewer, s.created_at
   FROM shares s
   JOIN users o ON o.id = s.owner
   JOIN users v ON v.id = s.viewer
   ORDER BY o.name, v.name`;
 
-/** @param row of a token, with the id of its user as `user`, and the user's name and disabled_at */
-export function toToken(row: Row): StoredToken {
+/** @param user as for `belongingsOf` */
+export const tokensWith = (user: string) => `SELECT t.id, t.${user} AS "user", u.name, u.disabled_at, t.label,
+    t.scopes, t.created_at, t.expires_at, t.revoked_at, t.replaced_by, t.bootstrap AS is_bootstrap, t.last_used_on
+  FROM tokens t
+  JOIN users u ON u.id = t.${user}`;
+
+export function toToken({ user, name, disabled_at, scopes, is_bootstrap, ...row }: Row): StoredToken {
   return {
-    id: String(row.id),
-    user: { id: Number(row.user), name: String(row.name), isDisabled: row.disabled_at !== null },
-    label: String(row.label),
-    scopes: String(row.scopes).split(' ').filter(isScope),
-    createdAt: Number(row.created_at),
-    expiresAt: numberOf(row.expires_at),
-    revokedAt: numberOf(row.revoked_at),
-    replacedBy: textOf(row.replaced_by),
-    isBootstrap: Boolean(row.bootstrap),
-    lastUsedOn: textOf(row.last_used_on),
+    ...toRecord<Omit<StoredToken, 'user' | 'scopes' | 'isBootstrap'>>(row),
+    user: { id: Number(user), name: String(name), isDisabled: disabled_at !== null },
+    scopes: String(scopes).split(' ').filter(isScope),
+    isBootstrap: Boolean(is_bootstrap),
   };
 }
 
@@ -105,8 +124,8 @@ export function toReceiver({ id, url, is_healthy: healthy }: Row): Receiver {
 
 /** The rows of a lane. */
 type LaneRows = {
-  /** The webhook's row. */
-  webhook: Row;
+  /** A row for `toRecord`, without the secrets. */
+  settings: Row;
   /** The live secrets, newest first. */
   secrets: readonly string[];
   /** In order, each with its `event`, due, step, generation and suspicions, and the columns of `toEvent`. */
@@ -127,29 +146,17 @@ export async function readLane(
 ): Promise<LaneContents> {
   const rows = await read();
   if (!rows) return { settings: undefined, asked: [], due: [], nextDue: undefined };
-  const { webhook, secrets, asked, due, nextDue } = rows;
+  const { secrets, asked, due, nextDue } = rows;
   const missing = [...asked, ...due].filter(({ id }) => id === null);
   if (missing.length > 0) {
     await giveUp(missing.map(({ event }) => String(event)));
     return readLane(read, giveUp);
   }
   return {
-    settings: toLaneSettings(webhook, secrets),
+    settings: { ...toRecord<Omit<LaneSettings, 'secrets'>>(rows.settings), secrets },
     asked: asked.map((row) => toDueDelivery(row, true)),
     due: due.map((row) => toDueDelivery(row, false)),
     nextDue: numberOf(nextDue),
-  };
-}
-
-function toLaneSettings(row: Row, secrets: readonly string[]): LaneSettings {
-  return {
-    url: String(row.url),
-    rate: numberOf(row.rate),
-    pausedUntil: numberOf(row.paused_until),
-    failingSince: numberOf(row.failing_since),
-    generation: Number(row.generation),
-    privateKey: String(row.private_key),
-    secrets,
   };
 }
 

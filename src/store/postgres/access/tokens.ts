@@ -6,7 +6,7 @@ import type {
   TokenRotation,
   TokenRotationOutcome,
 } from '../../../access/port.ts';
-import { ifFound, toToken } from '../../rows.ts';
+import { ifFound, tokensWith, toToken } from '../../rows.ts';
 import { type Database, pathId, type Query, statement } from '../engine/database.ts';
 import type { Run } from '../engine/queues.ts';
 import type { Work } from '../engine/writer.ts';
@@ -160,10 +160,7 @@ function replaceBootstrap(token: NewToken): Work<void> {
   };
 }
 
-const TOKENS = `SELECT t.id, t.user_id AS "user", u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at,
-      t.revoked_at, t.replaced_by, t.bootstrap, t.last_used_on
-    FROM tokens t
-    JOIN users u ON u.id = t.user_id`;
+const TOKENS = tokensWith('user_id');
 
 const ALL = statement`${TOKENS}
   ORDER BY t.created_at, t.id`;

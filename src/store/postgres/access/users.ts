@@ -1,13 +1,11 @@
 import type { AccessStore, User } from '../../../access/port.ts';
-import { ifFound, toBelongings, toUser } from '../../rows.ts';
+import { belongingsOf, ifFound, toBelongings, toUser, USER_COLUMNS } from '../../rows.ts';
 import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/webhooks.ts';
 import { type Database, type Query, type Row, statement } from '../engine/database.ts';
 import type { Run } from '../engine/queues.ts';
 import { removeSharesOf } from './shares.ts';
 
-const COLUMNS = 'id, name, created_at, disabled_at';
-
-const FIND = statement`SELECT ${COLUMNS}
+const FIND = statement`SELECT ${USER_COLUMNS}
   FROM users
   WHERE name = $1 AND deleted_at IS NULL`;
 
@@ -16,7 +14,7 @@ const INSERT = statement`INSERT INTO users (name, created_at)
   SELECT $1, $2
   WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = $1)
   ON CONFLICT (name) DO NOTHING
-  RETURNING ${COLUMNS}`;
+  RETURNING ${USER_COLUMNS}`;
 
 /** Writes for the user also lock the row, so they run before or after the holder of this lock. */
 const LOCK = statement`${FIND.text}
@@ -39,16 +37,12 @@ export async function ensure(query: Query, { name, at }: { name: string; at: num
   return user;
 }
 
-const ALL = statement`SELECT ${COLUMNS}
+const ALL = statement`SELECT ${USER_COLUMNS}
   FROM users
   WHERE deleted_at IS NULL
   ORDER BY name`;
 
-const BELONGINGS = statement`SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
-    (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
-    (SELECT count(*) FROM tokens WHERE user_id = u.id) AS tokens,
-    (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
-  FROM users u
+const BELONGINGS = statement`${belongingsOf('user_id')}
   WHERE u.name = $1 AND u.deleted_at IS NULL`;
 
 export function userStore({ read }: Pick<Database, 'read'>, run: Run) {

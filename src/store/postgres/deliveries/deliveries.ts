@@ -1,6 +1,6 @@
 import type { DeliveryStore, ReplayRequest, WebhookStore } from '../../../webhooks/port.ts';
 import { END, FIRST } from '../../event-ids.ts';
-import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
+import { ATTEMPT_COLUMNS, absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, pathId, statement } from '../engine/database.ts';
@@ -182,7 +182,7 @@ const PLANT_EVENTS = statement`SELECT e.id
   ORDER BY e.id DESC
   LIMIT $5`;
 
-const ATTEMPTS = statement`SELECT at, duration_ms, address, status, excerpt, error
+const ATTEMPTS = statement`SELECT ${ATTEMPT_COLUMNS}
   FROM attempts d
   WHERE ${OF_WEBHOOK} AND event = $2
   ORDER BY fence`;

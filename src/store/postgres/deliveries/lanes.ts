@@ -11,12 +11,12 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
   async function look({ webhook, now, after, limit, askedLimit }: LaneRequest) {
     const { due = -1, event = '' } = after ?? {};
     const [row] = await read(READ, [webhook, now, due, event, limit, askedLimit]);
+    if (!row) return undefined;
+    const { secrets, asked, due: found, next_due: nextDue, ...settings } = row;
     // The statement builds arrays of this form, or null.
+    const live = (secrets as string[] | null) ?? [];
     const rows = (column: unknown) => (column as Row[] | null) ?? [];
-    const secrets = (row?.secrets as string[] | null | undefined) ?? [];
-    return (
-      row && { webhook: row, secrets, asked: rows(row.asked), due: rows(row.due), nextDue: row.next_due }
-    );
+    return { settings, secrets: live, asked: rows(asked), due: rows(found), nextDue };
   }
 
   return {

@@ -1,6 +1,6 @@
 import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange, WebhookStore } from '../../../webhooks/port.ts';
-import { toWebhook } from '../../rows.ts';
+import { toWebhook, WEBHOOK_COLUMNS } from '../../rows.ts';
 import { type Database, pathId, type Query, type Row, statement } from '../engine/database.ts';
 import type { Run } from '../engine/queues.ts';
 import type { Work } from '../engine/writer.ts';
@@ -39,9 +39,6 @@ export async function lockWebhook(query: Query, owner: number, id: string): Prom
   return (await query(LOCK, [owner, pathId(id)]))[0];
 }
 
-const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
-      last_success_at, last_failure_at`;
-
 const UPDATE = statement`UPDATE webhooks
   SET url = $3,
       description = $4,
@@ -52,7 +49,7 @@ const UPDATE = statement`UPDATE webhooks
       failing_since = CASE WHEN $7 THEN NULL ELSE failing_since END,
       generation = CASE WHEN $7 THEN generation + 1 ELSE generation END
   WHERE owner = $1 AND id = $2
-  RETURNING ${COLUMNS}`;
+  RETURNING ${WEBHOOK_COLUMNS}`;
 
 /** Deliveries waiting for a retry become due at once, through a replay of pending ones. */
 const BRING_FORWARD = statement`INSERT INTO replays (subscriber, webhook, hastens, state, next, through)
@@ -153,12 +150,12 @@ const LIMIT = statement`UPDATE webhook_secrets
   SET expires_at = $2
   WHERE webhook = $1 AND (expires_at IS NULL OR expires_at > $2)`;
 
-const OF_OWNER = statement`SELECT ${COLUMNS}
+const OF_OWNER = statement`SELECT ${WEBHOOK_COLUMNS}
   FROM webhooks
   WHERE owner = $1 AND status <> 'deleted'
   ORDER BY id`;
 
-const FIND = statement`SELECT ${COLUMNS}
+const FIND = statement`SELECT ${WEBHOOK_COLUMNS}
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
 

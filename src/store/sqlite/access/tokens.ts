@@ -9,7 +9,7 @@ import type {
   TokenRotationOutcome,
   TokenUse,
 } from '../../../access/port.ts';
-import { ifFound, toToken } from '../../rows.ts';
+import { ifFound, tokensWith, toToken } from '../../rows.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { INSERT_USER } from './users.ts';
 
@@ -115,10 +115,7 @@ function rotations(db: DatabaseSync, makeRoom: ReturnType<typeof roomFor>) {
   };
 }
 
-const TOKENS = `SELECT t.id, t.user, u.name, u.disabled_at, t.label, t.scopes, t.created_at, t.expires_at, t.revoked_at,
-    t.replaced_by, t.bootstrap, t.last_used_on
-  FROM tokens t
-  JOIN users u ON u.id = t.user`;
+const TOKENS = tokensWith('user');
 
 export function tokenReads(db: DatabaseSync, snapshot: Snapshot) {
   const tokens = db.prepare(`${TOKENS} ORDER BY t.created_at, t.id`);

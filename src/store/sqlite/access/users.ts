@@ -2,14 +2,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Belongings, User } from '../../../access/port.ts';
 import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange } from '../../../webhooks/port.ts';
-import { ifFound, toBelongings, toUser } from '../../rows.ts';
+import { belongingsOf, ifFound, toBelongings, toUser, USER_COLUMNS } from '../../rows.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
-const COLUMNS = 'id, name, created_at, disabled_at';
-
 function userNamed(db: DatabaseSync): (name: string) => User | undefined {
-  const find = db.prepare(`SELECT ${COLUMNS} FROM users WHERE name = ?`);
+  const find = db.prepare(`SELECT ${USER_COLUMNS} FROM users WHERE name = ?`);
   return (name) => ifFound(find.get(name), toUser);
 }
 
@@ -29,7 +27,7 @@ type UserWriteParts = {
 };
 
 export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
-  const insert = db.prepare(`${INSERT_USER} RETURNING ${COLUMNS}`);
+  const insert = db.prepare(`${INSERT_USER} RETURNING ${USER_COLUMNS}`);
   const findUser = userNamed(db);
   const setDisabled = db.prepare('UPDATE users SET disabled_at = ? WHERE id = ?');
   const setDeleted = db.prepare('UPDATE users SET deleted_at = ?, name = NULL WHERE id = ?');
@@ -90,14 +88,9 @@ export function activeUsers(db: DatabaseSync) {
 }
 
 export function userReads(db: DatabaseSync, snapshot: Snapshot) {
-  const all = db.prepare(`SELECT ${COLUMNS} FROM users WHERE deleted_at IS NULL ORDER BY name`);
+  const all = db.prepare(`SELECT ${USER_COLUMNS} FROM users WHERE deleted_at IS NULL ORDER BY name`);
   const named = userNamed(db);
-  const counts = db.prepare(`SELECT (SELECT count(*) FROM plants WHERE owner = u.id) AS plants,
-      (SELECT count(*) FROM webhooks WHERE owner = u.id AND status <> 'deleted') AS webhooks,
-      (SELECT count(*) FROM tokens WHERE user = u.id) AS tokens,
-      (SELECT count(*) FROM shares WHERE owner = u.id) + (SELECT count(*) FROM shares WHERE viewer = u.id) AS shares
-    FROM users u
-    WHERE u.name = ?`);
+  const counts = db.prepare(`${belongingsOf('user')} WHERE u.name = ?`);
   return {
     user: async (name: string): Promise<User | undefined> => snapshot.read(() => named(name)),
     users: async (): Promise<User[]> => snapshot.read(() => all.all().map(toUser)),

@@ -9,7 +9,7 @@ import type {
   ReplayRequest,
 } from '../../../webhooks/port.ts';
 import { behind, END, FIRST, latest } from '../../event-ids.ts';
-import { absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
+import { ATTEMPT_COLUMNS, absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE, ownersVisibleTo } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
@@ -57,7 +57,7 @@ const HOOK = `id AS webhook, status = 'disabled' AS is_disabled, paused_until`;
 const EVENTS = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
 
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
-  const attempts = db.prepare(`SELECT at, duration_ms, address, status, excerpt, error
+  const attempts = db.prepare(`SELECT ${ATTEMPT_COLUMNS}
     FROM attempts
     WHERE webhook = ? AND event = ?
     ORDER BY generation`);

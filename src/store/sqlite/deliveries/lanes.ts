@@ -27,7 +27,7 @@ export function laneReads(db: DatabaseSync) {
       const row = enabled.get(webhook);
       return (
         row && {
-          webhook: row,
+          settings: row,
           secrets: secrets.all(webhook, now).map(({ secret }) => String(secret)),
           asked: asked.all(webhook, askedLimit),
           due: limit > 0 ? due(webhook, now, after, limit) : [],

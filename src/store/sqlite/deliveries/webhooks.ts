@@ -6,7 +6,7 @@ import type {
   Webhook,
   WebhookChange,
 } from '../../../webhooks/port.ts';
-import { ifFound, toWebhook } from '../../rows.ts';
+import { ifFound, toWebhook, WEBHOOK_COLUMNS } from '../../rows.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 import { type OutboxWrites, webhookOwners } from './outbox.ts';
 
@@ -42,9 +42,6 @@ export function webhookWrites(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
-const COLUMNS = `id, owner, url, description, rate, status, disabled_reason, paused_until, public_key, created_at,
-       last_success_at, last_failure_at`;
-
 function changes(db: DatabaseSync, outbox: OutboxWrites) {
   const find = db.prepare(`SELECT url, description, rate, status
     FROM webhooks
@@ -59,7 +56,7 @@ function changes(db: DatabaseSync, outbox: OutboxWrites) {
         failing_since = CASE WHEN ?7 THEN NULL ELSE failing_since END,
         generation = generation + ?7
     WHERE owner = ?1 AND id = ?2
-    RETURNING ${COLUMNS}`);
+    RETURNING ${WEBHOOK_COLUMNS}`);
   // Deliveries waiting for a retry become due at once, through a replay of pending ones.
   const bringForward = db.prepare(`INSERT INTO replays (webhook, owner, hastens, state, next, through)
     SELECT webhook, owner, 1, 'pending', '', event
@@ -118,11 +115,11 @@ function rotations(db: DatabaseSync, outbox: OutboxWrites) {
 }
 
 export function webhookReads(db: DatabaseSync, snapshot: Snapshot) {
-  const ofOwner = db.prepare(`SELECT ${COLUMNS}
+  const ofOwner = db.prepare(`SELECT ${WEBHOOK_COLUMNS}
     FROM webhooks
     WHERE owner = ? AND status <> 'deleted'
     ORDER BY id`);
-  const one = db.prepare(`SELECT ${COLUMNS}
+  const one = db.prepare(`SELECT ${WEBHOOK_COLUMNS}
     FROM webhooks
     WHERE owner = ? AND id = ? AND status <> 'deleted'`);
   return {
