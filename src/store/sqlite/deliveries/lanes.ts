@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { LaneRequest, Position, Work } from '../../../webhooks/delivery/port.ts';
+import type { LaneRequest, Work } from '../../../webhooks/delivery/port.ts';
 import { KNOWN_TYPES } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 
@@ -14,7 +14,7 @@ export function laneReads(db: DatabaseSync) {
     ORDER BY created_at DESC`);
   // Manual deliveries, due or not: a concurrent replay may just have changed their time. Due ones are in `due`, too.
   const asked = deliveriesIn(db, 'deliveries_asked', 'd.asked = 1');
-  const due = dueOf(db);
+  const due = deliveriesIn(db, 'deliveries_due', 'd.due <= ? AND (d.due, d.event) > (?, ?)');
   const nextDue = db.prepare(`SELECT due
     FROM deliveries INDEXED BY deliveries_due
     WHERE webhook = ? AND state = 'pending' AND due > ?
@@ -25,12 +25,13 @@ export function laneReads(db: DatabaseSync) {
     /** For `readLane`. Consistent only within a transaction. */
     read({ webhook, now, after, limit, askedLimit }: LaneRequest) {
       const row = enabled.get(webhook);
+      const begin = after ?? { due: -1, event: '' };
       return (
         row && {
           settings: row,
           secrets: secrets.all(webhook, now).map(({ secret }) => String(secret)),
           asked: asked.all(webhook, askedLimit),
-          due: limit > 0 ? due(webhook, now, after, limit) : [],
+          due: limit > 0 ? due.all(webhook, now, begin.due, begin.event, limit) : [],
           nextDue: nextDue.get(webhook, now)?.due ?? null,
         }
       );
@@ -54,13 +55,6 @@ function workIn(db: DatabaseSync): (after: string | undefined, limit: number) =>
     }
     return work;
   };
-}
-
-function dueOf(db: DatabaseSync) {
-  const first = deliveriesIn(db, 'deliveries_due', 'd.due <= ?');
-  const behind = deliveriesIn(db, 'deliveries_due', 'd.due <= ? AND (d.due, d.event) > (?, ?)');
-  return (webhook: string, now: number, after: Position | undefined, limit: number) =>
-    after ? behind.all(webhook, now, after.due, after.event, limit) : first.all(webhook, now, limit);
 }
 
 /** In index order. Leaves out event types that only a newer version knows, for that version to handle. */
