@@ -4,7 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** A numbered file that migrates a store to the next version. It never changes after its release. */
 export type Migration = { version: number; name: string; sql: string; checksum: string };
 
-export type AppliedMigration = { version: number; checksum: string };
+/** `compatibleFrom`: the version of the oldest program that understands it; absent if that is its own. */
+export type AppliedMigration = { version: number; checksum: string; compatibleFrom?: number };
 
 /** Reads all migrations of a store, in order. */
 export function readMigrations(store: 'postgres' | 'sqlite'): Migration[] {
@@ -16,18 +17,16 @@ export function readMigrations(store: 'postgres' | 'sqlite'): Migration[] {
   });
 }
 
-/** Throws if an applied migration differs from the program's. */
-export function refuseChanged(applied: readonly AppliedMigration[], known: readonly Migration[]): void {
-  for (const { version, checksum } of applied) {
+/** Throws if an applied migration differs from the program's, or excludes this program. */
+export function refuseOther(applied: readonly AppliedMigration[], known: readonly Migration[]): void {
+  for (const { version, checksum, compatibleFrom = version } of applied) {
     const migration = known[version - 1];
     if (migration && migration.checksum !== checksum) {
       throw new Error(`Migration ${migration.name} differs from the one applied to this store`);
     }
+    if (compatibleFrom <= known.length) continue;
+    throw new Error(
+      `The store was created by a newer version of plant-store (schema ${version}, this program knows up to ${known.length}); start that version instead`,
+    );
   }
-}
-
-export function newerStore(version: number, known: readonly Migration[]): Error {
-  return new Error(
-    `The store was created by a newer version of plant-store (schema ${version}, this program knows up to ${known.length}); start that version instead`,
-  );
 }

@@ -2,13 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { database as limits } from '../../../limits.ts';
 import { throttle } from '../../../runtime.ts';
-import {
-  type AppliedMigration,
-  type Migration,
-  newerStore,
-  readMigrations,
-  refuseChanged,
-} from '../../migrations.ts';
+import { type AppliedMigration, type Migration, readMigrations, refuseOther } from '../../migrations.ts';
 import { type Database, statement } from './database.ts';
 import { isTransient, LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
 import { buildIndexes } from './index-builds.ts';
@@ -17,8 +11,6 @@ import { withOwnClient } from './primary.ts';
 
 const OLDEST_SERVER = 15;
 export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';
-
-type Applied = AppliedMigration & { compatibleFrom: number };
 
 export type MigrateOptions = {
   now: number;
@@ -183,7 +175,7 @@ async function createPartitions(client: pg.Client, table: string, count: number)
   }
 }
 
-async function appliedMigrations(client: pg.Client): Promise<Applied[]> {
+async function appliedMigrations(client: pg.Client): Promise<AppliedMigration[]> {
   const { rows: tables } = await client.query(`SELECT to_regclass('migrations') AS found`);
   if (tables[0].found === null) return [];
   const { rows } = await client.query(
@@ -193,10 +185,8 @@ async function appliedMigrations(client: pg.Client): Promise<Applied[]> {
 }
 
 /** The next migration to apply; undefined if none is missing. */
-function nextOf(applied: readonly Applied[], known: readonly Migration[]): Migration | undefined {
-  refuseChanged(applied, known);
-  const excluding = applied.slice(known.length).find(({ compatibleFrom }) => compatibleFrom > known.length);
-  if (excluding) throw newerStore(excluding.version, known);
+function nextOf(applied: readonly AppliedMigration[], known: readonly Migration[]): Migration | undefined {
+  refuseOther(applied, known);
   return known[applied.length];
 }
 

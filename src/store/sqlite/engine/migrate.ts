@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { newerStore, readMigrations, refuseChanged } from '../../migrations.ts';
+import { readMigrations, refuseOther } from '../../migrations.ts';
 
 /** Applies missing migrations in one transaction. Refuses a newer store, and one whose applied migrations differ. */
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
@@ -55,9 +55,7 @@ export function schemaOf(db: DatabaseSync, known = readMigrations('sqlite')): Sc
   if (!hasColumn(db, 'migrations', 'checksum')) return undefined;
   const rows = db.prepare('SELECT version, checksum FROM migrations ORDER BY version').all();
   const applied = rows.map((row) => ({ version: Number(row.version), checksum: String(row.checksum) }));
-  refuseChanged(applied, known);
-  const newest = applied.at(-1)?.version ?? 0;
-  if (newest > known.length) throw newerStore(newest, known);
+  refuseOther(applied, known);
   return { applied: applied.length, known: known.length };
 }
 
