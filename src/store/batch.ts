@@ -17,9 +17,6 @@ export function bytesWith(...texts: readonly (string | undefined)[]): number {
 
 type Waiter = Pick<Caller, 'hasLeft' | 'span'>;
 
-/** `unbounded`: for commands whose number is limited elsewhere, and which others must not crowd out. */
-type QueueBound = 'bounded' | 'unbounded';
-
 /**
  * Runs the commands as one transaction. Resolves with one outcome for each command, in order: an AppError for one that
  * failed alone, while the rest of the batch is committed. Rejects with AppError 50302 when nothing was done and with
@@ -38,6 +35,8 @@ type Gathering = { many: number; pauseMs: number };
 export type Patience = { beginMs: number; answerMs: number; checkMs: number };
 
 export type BatchRules<Command> = {
+  /** For commands whose number is limited elsewhere: none is refused. */
+  isUnbounded?: boolean;
   gathering?: Gathering;
   patience?: Patience;
   /** Whether a command may share a transaction with the one before it; by default any may. */
@@ -53,7 +52,7 @@ export type BatchRules<Command> = {
 export function groupCommit<Command>(
   commit: Commit<Command>,
   clock: Clock,
-  { gathering, patience, goTogether = () => true, batchEnded }: BatchRules<Command> = {},
+  { isUnbounded = false, gathering, patience, goTogether = () => true, batchEnded }: BatchRules<Command> = {},
 ) {
   let queue: Waiting<Command>[] = [];
   let queuedBytes = 0;
@@ -178,15 +177,10 @@ export function groupCommit<Command>(
      * Resolves with the command's own outcome once its transaction is on disk. Dropped if the caller leaves while it
      * waits.
      */
-    submit(
-      command: Command,
-      bytes: number,
-      bound: QueueBound = 'bounded',
-      caller?: Waiter,
-    ): Promise<unknown> {
+    submit(command: Command, bytes: number, caller?: Waiter): Promise<unknown> {
       if (closed) return Promise.reject(retryLater(50303, 'The service is shutting down; nothing was done.'));
       const at = clock.now();
-      if (bound === 'bounded' && isFullAt(at)) {
+      if (!isUnbounded && isFullAt(at)) {
         return Promise.reject(
           retryLater(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
         );

@@ -99,12 +99,12 @@ test('a command that waited long is dropped if its client has left', async () =>
   commits.submit(1, 1);
   await turn();
   const left = { hasLeft: () => true };
-  const deserted = commits.submit(2, writes.queuedBytes - 10, 'bounded', left);
+  const deserted = commits.submit(2, writes.queuedBytes - 10, left);
   const refused = assert.rejects(deserted, code(50300));
-  const waited = commits.submit(3, 1, 'bounded', { hasLeft: () => false });
+  const waited = commits.submit(3, 1, { hasLeft: () => false });
   time.now += writes.desertedMs + 1;
   // A client that half-closed recently may still be there.
-  const young = commits.submit(4, 1, 'bounded', left);
+  const young = commits.submit(4, 1, left);
   batches[0]?.end.resolve([1]);
   await refused;
   assert.deepEqual(batches[1]?.commands, [3, 4]);
@@ -116,7 +116,7 @@ test('dropped commands make room for others', async () => {
   const { batches, commits, time, turn } = steered();
   commits.submit(1, 1);
   await turn();
-  const deserted = commits.submit(2, writes.queuedBytes, 'bounded', { hasLeft: () => true });
+  const deserted = commits.submit(2, writes.queuedBytes, { hasLeft: () => true });
   const refused = assert.rejects(deserted, code(50300));
   await assert.rejects(commits.submit(3, 1), code(50300));
   time.now += writes.desertedMs + 1;

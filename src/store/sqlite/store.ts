@@ -229,7 +229,7 @@ function submitTo(commits: Pick<ReturnType<typeof groupCommit<Command>>, 'submit
     const { user, once } = caller;
     const size = once ? bytes + bytesWith(once.answer.body) : bytes;
     const command = [name, user, once, ...args] as const;
-    return commits.submit(command, size, 'bounded', caller).then(refuseUndone) as Outcome;
+    return commits.submit(command, size, caller).then(refuseUndone) as Outcome;
   };
 }
 

@@ -20,7 +20,7 @@ export function createQueues(write: Write, clock: Clock, measures?: Measures) {
     patience: { beginMs: limits.beginMs, answerMs: limits.writeMs, checkMs: limits.lateCheckMs },
   });
   const submit = (command: Command, bytes: number, caller?: Caller) =>
-    requests.submit(command, bytes, 'bounded', caller).then(refuseUndone);
+    requests.submit(command, bytes, caller).then(refuseUndone);
 
   return {
     submit,

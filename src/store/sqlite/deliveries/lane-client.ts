@@ -47,10 +47,10 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
       }
     },
     dueClock,
-    { batchEnded },
+    { isUnbounded: true, batchEnded },
   );
 
-  const submit = (command: Command) => commits.submit(command, COMMAND_BYTES, 'unbounded');
+  const submit = (command: Command, bytes = COMMAND_BYTES) => commits.submit(command, bytes);
   const store: LaneStore = {
     async findWork(after, limit) {
       if (after === undefined) tell({ work: [], changed: changedElsewhere() });
@@ -63,9 +63,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
       ),
     record: (outcomes) =>
       // The writer's result for this command.
-      commits.submit(['record', undefined, undefined, outcomes], bytesOf(outcomes), 'unbounded') as Promise<
-        Recorded[]
-      >,
+      submit(['record', undefined, undefined, outcomes], bytesOf(outcomes)) as Promise<Recorded[]>,
     async suspect(...of) {
       await submit(['suspect', undefined, undefined, ...of]);
     },
