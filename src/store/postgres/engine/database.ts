@@ -244,8 +244,8 @@ function translation(log: Log) {
   function tell(error: unknown): void {
     const state = sqlState(error);
     if (state === undefined) return;
-    if (!isTold.has(state)) isTold.set(state, throttle(limits.repeatMs));
-    if (isTold.get(state)?.()) log.warn({ err: error }, 'the database refused a statement');
+    const isDue = isTold.getOrInsertComputed(state, () => throttle(limits.repeatMs));
+    if (isDue()) log.warn({ err: error }, 'the database refused a statement');
   }
 
   return async <T>(call: () => Promise<T>): Promise<T> => {

@@ -23,12 +23,9 @@ type Asked = {
 export function pageReads({ read }: Pick<Database, 'read'>, atOnce: number): ReadPart {
   const queues = new Map<string, ReadPart>();
   return (stretch, limit, kind, fields) => {
-    const key = `${kind} ${fields.join()}`;
-    let queue = queues.get(key);
-    if (!queue) {
-      queue = queued(read, statementOf(pageSql(kind, fields)), atOnce);
-      queues.set(key, queue);
-    }
+    const queue = queues.getOrInsertComputed(`${kind} ${fields.join()}`, () =>
+      queued(read, statementOf(pageSql(kind, fields)), atOnce),
+    );
     return queue(stretch, limit, kind, fields);
   };
 }

@@ -77,12 +77,9 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
 export function activeUsers(db: DatabaseSync) {
   const query = db.prepare('SELECT 1 FROM users WHERE id = ? AND disabled_at IS NULL AND deleted_at IS NULL');
   const known = new Map<number, boolean>();
+  const find = (user: number) => query.get(user) !== undefined;
   return {
-    isActive(user: number): boolean {
-      const found = known.get(user) ?? query.get(user) !== undefined;
-      known.set(user, found);
-      return found;
-    },
+    isActive: (user: number) => known.getOrInsertComputed(user, find),
     forget: () => known.clear(),
   };
 }

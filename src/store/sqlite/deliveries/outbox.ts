@@ -81,13 +81,10 @@ function subscriptionsIn(db: DatabaseSync) {
     FROM shares s
     JOIN webhooks w ON w.owner = s.viewer
     WHERE s.owner = ?1 AND w.status <> 'deleted'`);
-  const known = new Map<number, string[]>();
+  const known = new Map<number, readonly string[]>();
+  const find = (owner: number) => subscribed.all(owner).map(({ id }) => String(id));
   return {
-    of(owner: number): readonly string[] {
-      const found = known.get(owner) ?? subscribed.all(owner).map((row) => String(row.id));
-      known.set(owner, found);
-      return found;
-    },
+    of: (owner: number) => known.getOrInsertComputed(owner, find),
     forget: () => known.clear(),
   };
 }

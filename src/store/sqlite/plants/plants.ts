@@ -84,14 +84,10 @@ export function plantReads(db: DatabaseSync, snapshot: Snapshot, visible: Visibl
     WHERE owner IN (SELECT value FROM json_each(?)) AND folded IS NULL
     LIMIT 1`);
 
-  function statement(kind: OrderKind, fields: readonly PlantField[]): StatementSync {
-    const key = `${kind} ${fields.join()}`;
-    const known = pages.get(key);
-    if (known) return known;
-    const prepared = db.prepare(pageSql(kind, fields), { returnArrays: true });
-    pages.set(key, prepared);
-    return prepared;
-  }
+  const statement = (kind: OrderKind, fields: readonly PlantField[]) =>
+    pages.getOrInsertComputed(`${kind} ${fields.join()}`, () =>
+      db.prepare(pageSql(kind, fields), { returnArrays: true }),
+    );
 
   function page(query: PageQuery): PlantPage {
     const { viewer, order, limit, fields } = query;
@@ -209,12 +205,9 @@ function plantCounts(db: DatabaseSync, most: number) {
   const count = db.prepare(`SELECT count(*) AS count
     FROM (SELECT 1 FROM plants WHERE owner = ? LIMIT CAST(? AS INTEGER))`);
   const known = new Map<number, number>();
+  const countOf = (owner: number) => Number(count.get(owner, most + 1)?.count);
   return {
-    isFull(owner: number): boolean {
-      const counted = known.get(owner) ?? Number(count.get(owner, most + 1)?.count);
-      known.set(owner, counted);
-      return counted >= most;
-    },
+    isFull: (owner: number) => known.getOrInsertComputed(owner, countOf) >= most,
     added(owner: number): void {
       const counted = known.get(owner);
       if (counted !== undefined) known.set(owner, counted + 1);
