@@ -104,10 +104,10 @@ export async function replay(
   const ms = parseDateTime(since);
   if (ms === undefined) throw new AppError(40002, `The member "since" must be ${DateTime.description}.`);
   await findWebhook(context, owner, id);
-  const { deliveries, runtime } = context;
+  const { deliveries } = context;
   // There were no events before 1970, and no ids for them.
   const from = firstId('evt', Math.max(0, ms));
-  const request = { owner, webhook: id, from, state, at: runtime.clock.now() };
+  const request = { owner, webhook: id, from, state };
   const count = await deliveries.countReplay(request);
   const most = limits.replays;
   if (await deliveries.startReplay(request, most, callerFor?.(count))) return count;

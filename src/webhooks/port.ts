@@ -253,7 +253,6 @@ export type ReplayRequest = {
   from: string;
   /** Only deliveries in this state; without it every event, including those without a delivery to the webhook. */
   state: DeliveryState | undefined;
-  at: number;
 };
 
 export type EventQuery = {

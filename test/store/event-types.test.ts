@@ -21,7 +21,7 @@ registerHooks({
   },
 });
 // Not before: they would load the table as it is.
-const { given, AT } = await import('../../testkit/stores/given.ts');
+const { given } = await import('../../testkit/stores/given.ts');
 const { changeUnchecked, fencesOf, makeDatabase, openStoreIn } = await import(
   '../../testkit/stores/postgres.ts'
 );
@@ -96,7 +96,7 @@ for (const [name, open] of Object.entries({ PostgreSQL: openPostgres, SQLite: op
     });
 
     test('is replayed if it is in the feed', async () => {
-      const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
+      const request = { owner, webhook: hook, from: 'evt_0', state: undefined };
       assert.equal(await opened.store.deliveries.countReplay(request), 1);
     });
 

@@ -103,7 +103,7 @@ async function deliverAll(): Promise<void> {
 }
 
 function replayAll(owner: number, webhook: string): Promise<boolean> {
-  return store.deliveries.startReplay({ owner, webhook, from: 'evt_', state: undefined, at: now }, 10);
+  return store.deliveries.startReplay({ owner, webhook, from: 'evt_', state: undefined }, 10);
 }
 
 const waiting = async (webhook: string) => (await store.webhooks.health(webhook)).waiting;

@@ -121,7 +121,7 @@ export function given(store: Store, delivery?: GivenLanes) {
 
   /** Replays every event, or the deliveries in one state, and counts them. */
   async function replay(owner: number, hook: string, state?: DeliveryState, from = 'evt_0'): Promise<number> {
-    const request = { owner, webhook: hook, from, state, at: AT };
+    const request = { owner, webhook: hook, from, state };
     const count = await store.deliveries.countReplay(request);
     await store.deliveries.startReplay(request, 10);
     await finishChores();

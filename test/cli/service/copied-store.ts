@@ -126,7 +126,7 @@ async function makeDeliveries(store: Store, parts: Given, { ann, webhooks }: Mad
   const event = { ...first.event, id: parts.ids.next('evt'), type: 'plant.test' as const };
   await deliveries.createTest({ owner: ann, webhook: hook, event, due: AT });
   await made.rotateSecret(ann, hook, { secret: 'whsec_c', at: AT + 1, overlapUntil: AT + 500, most: 9 });
-  await deliveries.startReplay({ owner: ann, webhook: hook, from: 'evt_', state: undefined, at: AT }, 9);
+  await deliveries.startReplay({ owner: ann, webhook: hook, from: 'evt_', state: undefined }, 9);
 }
 
 /** Everything that a store shows, in a form common to both stores. */

@@ -172,7 +172,7 @@ export function createShadow({ real, rows, time, fail }: ShadowParts) {
         },
         replay(webhook, state) {
           requests.replay(webhook, state);
-          const of = { owner: webhook.owner, webhook: webhook.id, from: 'evt_', state, at: rows.now() };
+          const of = { owner: webhook.owner, webhook: webhook.id, from: 'evt_', state };
           ask(() => deliveries.startReplay(of, 1_000_000));
         },
         changeUrl(webhook, url) {

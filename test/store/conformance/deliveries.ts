@@ -138,10 +138,7 @@ export function deliveriesConformance(ready: () => Given): void {
       const { store, create, attemptAll, finishChores, due } = ready();
       const { owner, hook } = await ready().subscriber(1);
       await attemptAll(hook);
-      await store.deliveries.startReplay(
-        { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
-        10,
-      );
+      await store.deliveries.startReplay({ owner, webhook: hook, from: 'evt_0', state: undefined }, 10);
       await create(owner);
       await attemptAll(hook);
       await finishChores();
@@ -166,7 +163,7 @@ export function deliveriesConformance(ready: () => Given): void {
       const { store, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(2);
       for (let n = 0; n < 5; n++) await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: true });
-      const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
+      const request = { owner, webhook: hook, from: 'evt_0', state: undefined };
       assert.equal(await store.deliveries.startReplay(request, 1), true);
       await store.chores.advance({ now: AT, limit: 10 });
       await store.chores.advance({ now: AT, limit: 10 });
@@ -191,7 +188,7 @@ export function deliveriesConformance(ready: () => Given): void {
     test('the number of waiting replays of a webhook is limited', async () => {
       const { store, finishChores } = ready();
       const { owner, hook } = await ready().subscriber(1);
-      const request = { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT };
+      const request = { owner, webhook: hook, from: 'evt_0', state: undefined };
       assert.equal(await store.deliveries.startReplay(request, 1), true);
       assert.equal(await store.deliveries.startReplay(request, 1), false);
       await finishChores();
@@ -204,10 +201,7 @@ export function deliveriesConformance(ready: () => Given): void {
       const [one, other] = [await ready().subscriber(7), await ready().subscriber(7)];
       for (const { owner, hook } of [one, other]) {
         await ready().attemptAll(hook);
-        await store.deliveries.startReplay(
-          { owner, webhook: hook, from: 'evt_0', state: undefined, at: AT },
-          10,
-        );
+        await store.deliveries.startReplay({ owner, webhook: hook, from: 'evt_0', state: undefined }, 10);
       }
       await store.chores.advance({ now: AT, limit: 3 });
       await store.chores.advance({ now: AT, limit: 3 });

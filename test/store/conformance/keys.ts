@@ -116,7 +116,7 @@ export function keysConformance(ready: () => Given): void {
       assert.ok(delivery);
       const event = { ...delivery.event, id: ids.next('evt'), type: 'plant.test' } as const;
       const rotation = { secret: 'whsec_y', at: AT, overlapUntil: AT + 1, most: 5 };
-      const request = { owner, webhook: hook, from: 'evt_', state: undefined, at: AT };
+      const request = { owner, webhook: hook, from: 'evt_', state: undefined };
       const created = {
         ...{
           id: ids.next('wh'),

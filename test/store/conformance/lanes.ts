@@ -182,7 +182,7 @@ export function lanesConformance(ready: () => Given): void {
       const event = { id: ids.next('evt'), type: 'plant.test', at: AT, plant } as const;
       const test = () => store.deliveries.createTest({ owner, webhook: hook, event, due: AT + 7 });
       assert.ok((await told(hook, AT + 7, test)).isAsked);
-      const replay = { owner, webhook: hook, from: 'evt_', state: undefined, at: AT };
+      const replay = { owner, webhook: hook, from: 'evt_', state: undefined };
       await store.deliveries.startReplay(replay, 10);
       await told(hook, AT + 8, () => finishChores(AT + 8));
       await store.webhooks.changeWebhook(owner, hook, { at: AT, enabled: false });

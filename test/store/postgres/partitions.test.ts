@@ -197,9 +197,9 @@ for (const mode of MODES) {
       const { owner, hook } = await ready.subscriber(3);
       const [claim] = await ready.attemptAll(hook);
       assert.ok(claim);
-      const request = { owner, webhook: hook, from: '', at: AT };
+      const request = { owner, webhook: hook, from: '' };
       const done = await during(async () => {
-        await store.deliveries.redeliver({ ...request, event: claim.event.id });
+        await store.deliveries.redeliver({ ...request, event: claim.event.id, at: AT });
         for (const state of [undefined, 'delivered'] as const) {
           await store.deliveries.countReplay({ ...request, state });
           await store.deliveries.startReplay({ ...request, state }, 10);

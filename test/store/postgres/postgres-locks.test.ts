@@ -186,7 +186,7 @@ describe('writes of several replicas at once', () => {
     const { owner, hook } = await replica.subscriber(2);
     const [one, two] = await replica.due(hook);
     assert.ok(one && two);
-    const request = { owner, webhook: hook, from: 'evt_0', state: 'pending', at: AT } as const;
+    const request = { owner, webhook: hook, from: 'evt_0', state: 'pending' } as const;
     await replica.store.deliveries.startReplay(request, 10);
     await hold(one);
     const advanced = advance();
@@ -203,7 +203,7 @@ describe('writes of several replicas at once', () => {
     for (const event of events.toReversed()) await replica.create(owner, undefined, { event });
     const [one, two] = (await replica.due(hook)).toSorted((a, b) => (a.event.id < b.event.id ? -1 : 1));
     assert.ok(one && two);
-    const request = { owner, webhook: hook, from: 'evt_0', state: 'pending', at: AT } as const;
+    const request = { owner, webhook: hook, from: 'evt_0', state: 'pending' } as const;
     await replica.store.deliveries.startReplay(request, 10);
     await hold(one);
     const recorded = record(one, two);
@@ -219,7 +219,7 @@ describe('writes of several replicas at once', () => {
     const [one] = await replica.due(gone.hook);
     const [two] = await replica.due(replayed.hook);
     assert.ok(one && two);
-    const request = { owner: replayed.owner, webhook: replayed.hook, from: 'evt_0', at: AT } as const;
+    const request = { owner: replayed.owner, webhook: replayed.hook, from: 'evt_0' } as const;
     await replica.store.deliveries.startReplay({ ...request, state: 'pending' }, 10);
     await replica.store.webhooks.deleteWebhook(gone.owner, gone.hook);
     await hold(one);

@@ -41,7 +41,7 @@ describe('slices of long work on PostgreSQL', () => {
   for (const state of ['delivered', 'failed'] as const) {
     test(`of a replay of ${state} deliveries`, async () => {
       await database.withStore(({ deliveries }) =>
-        deliveries.startReplay({ owner: 1, webhook: 'wh_1', from: '', state, at: 0 }, 10),
+        deliveries.startReplay({ owner: 1, webhook: 'wh_1', from: '', state }, 10),
       );
       const read = await readPerSlice();
       await database.client.query('DELETE FROM replays');
