@@ -3,7 +3,7 @@ import { SHARES, toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
 import { type Database, type Query, type Row, statement, statementOf } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
-import type { Run } from '../engine/queues.ts';
+import type { Run } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 
 /**

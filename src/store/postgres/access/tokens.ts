@@ -8,8 +8,7 @@ import type {
 } from '../../../access/port.ts';
 import { ifFound, tokensWith, toToken } from '../../rows.ts';
 import { type Database, pathId, type Query, statement } from '../engine/database.ts';
-import type { Run } from '../engine/queues.ts';
-import type { Work } from '../engine/writer.ts';
+import type { Run, Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { ensure } from './users.ts';
 

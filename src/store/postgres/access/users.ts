@@ -2,7 +2,7 @@ import type { AccessStore, User } from '../../../access/port.ts';
 import { belongingsOf, ifFound, toBelongings, toUser, USER_COLUMNS } from '../../rows.ts';
 import { deleteWebhooksOf, disableWebhooksOf, enableWebhooksOf } from '../deliveries/webhooks.ts';
 import { type Database, type Query, type Row, statement } from '../engine/database.ts';
-import type { Run } from '../engine/queues.ts';
+import type { Run } from '../engine/writer.ts';
 import { removeSharesOf } from './shares.ts';
 
 const FIND = statement`SELECT ${USER_COLUMNS}

@@ -4,8 +4,7 @@ import { ATTEMPT_COLUMNS, absentState, KNOWN_TYPES, storedState, toAttempt, toDe
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, pathId, statement } from '../engine/database.ts';
-import type { Run } from '../engine/queues.ts';
-import type { Work } from '../engine/writer.ts';
+import type { Run, Work } from '../engine/writer.ts';
 import { deliveryCounts } from './delivery-counts.ts';
 import { disabledWith, IS_UNDELIVERED, momentOf, OF_WEBHOOK, unplanned } from './delivery-states.ts';
 import { FEED_TX } from './events.ts';

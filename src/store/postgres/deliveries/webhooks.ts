@@ -2,8 +2,7 @@ import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange, WebhookStore } from '../../../webhooks/port.ts';
 import { toWebhook, WEBHOOK_COLUMNS } from '../../rows.ts';
 import { type Database, pathId, type Query, type Row, statement } from '../engine/database.ts';
-import type { Run } from '../engine/queues.ts';
-import type { Work } from '../engine/writer.ts';
+import type { Run, Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
 

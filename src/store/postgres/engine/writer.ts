@@ -1,6 +1,10 @@
 import { AppError } from '../../../errors.ts';
 import type { Caller } from '../../../idempotency/port.ts';
-import { fault, KEY_USED } from '../../write-outcomes.ts';
+import { database as limits } from '../../../limits.ts';
+import type { EndedBatch, Measures, QueueReading } from '../../../observability/port.ts';
+import { type Clock, steadyClock } from '../../../runtime.ts';
+import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
+import { fault, KEY_USED, refuseUndone } from '../../write-outcomes.ts';
 import { forCaller } from '../plants/idempotency.ts';
 import { type Announced, nothingAnnounced } from '../replicas/hints.ts';
 import type { Bound, Database, Query, Row } from './database.ts';
@@ -43,13 +47,48 @@ export function batched<T>(kind: Batched<T>, args: T): Command {
   return { kind: kind as unknown as Batched<unknown>, args };
 }
 
-export function alone(work: Work<unknown>, caller: Caller | undefined): Command {
+function alone(work: Work<unknown>, caller: Caller | undefined): Command {
   return { work: (query, announced) => forCaller(query, caller, () => work(query, announced)) };
 }
 
 /** Whether a command may share the transaction of the one before it. */
-export function goTogether(before: Command, next: Command): boolean {
+function goTogether(before: Command, next: Command): boolean {
   return isBatched(before) && isBatched(next);
+}
+
+export type Queues = ReturnType<typeof createQueues>;
+export type Run = Queues['run'];
+
+/** Queues the commands of requests for the writer. */
+export function createQueues(write: Write, clock: Clock, measures?: Measures) {
+  const steady = steadyClock(clock);
+  const requests = groupCommit<Command>(write, steady, {
+    goTogether,
+    batchEnded: measures && ((batch: EndedBatch) => measures.batchEnded('writes', batch)),
+    gathering: { many: limits.gatherMany, pauseMs: limits.gatherMs },
+    patience: { beginMs: limits.beginMs, answerMs: limits.writeMs, checkMs: limits.lateCheckMs },
+  });
+  const submit = (command: Command, bytes: number, caller?: Caller) =>
+    requests.submit(command, bytes, caller).then(refuseUndone);
+
+  return {
+    submit,
+    /** Runs a request's work as a transaction of its own. */
+    async run<T>(work: Work<T>, caller?: Caller) {
+      // The outcome is what the work returns; `submit` throws when nothing was done.
+      return (await submit(alone(work, caller), COMMAND_BYTES, caller)) as T;
+    },
+    /** Runs a slice of long work outside the queues, which must not wait for it. */
+    async slice<T>(work: Work<T>) {
+      const [outcome] = await write([alone(work, undefined)], () => true);
+      if (outcome instanceof AppError) throw outcome;
+      // As in `run`.
+      return outcome as T;
+    },
+    isFull: requests.isFull,
+    reading: (): QueueReading => ({ queue: 'writes', ...requests.waiting() }),
+    close: requests.close,
+  };
 }
 
 /** @param mayBegin called once a connection is available, before anything is sent */
@@ -137,7 +176,7 @@ export function createWriter(database: Database, publish: (announced: Announced)
     const bound = runs.map(({ kind, args }) => kind.bind(args));
     const results = await database.write([...before, ...bound], mayBegin);
     const announced = nothingAnnounced();
-    const outcomesOf = ({ kind, args }: Run, i: number) =>
+    const outcomesOf = ({ kind, args }: OneKind, i: number) =>
       kind.outcomes(results[before.length + i] ?? [], args, announced);
     return { announced, outcomes: () => runs.flatMap(outcomesOf) };
   }
@@ -150,10 +189,10 @@ function isBatched(command: Command): command is BatchedCommand {
   return 'kind' in command;
 }
 
-type Run = { kind: Batched<unknown>; args: unknown[] };
+type OneKind = { kind: Batched<unknown>; args: unknown[] };
 
-function runsOf(commands: readonly BatchedCommand[]): Run[] {
-  const runs: Run[] = [];
+function runsOf(commands: readonly BatchedCommand[]): OneKind[] {
+  const runs: OneKind[] = [];
   for (const { kind, args } of commands) {
     const last = runs.at(-1);
     if (last && last.kind === kind) last.args.push(args);
