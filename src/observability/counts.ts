@@ -72,9 +72,9 @@ function requestTallies() {
   return {
     add({ method: given, route = 'none', status = LEFT, durationMs }: EndedRequest): void {
       const method = METHODS.has(given) ? given : 'other';
-      const methods = madeOnce(routes, route, () => new Map<string, Map<number, Tally>>());
-      const codes = madeOnce(methods, method, () => new Map<number, Tally>());
-      madeOnce(codes, status, () => createTally(buckets)).add(durationMs / 1000);
+      const methods = routes.getOrInsertComputed(route, () => new Map<string, Map<number, Tally>>());
+      const codes = methods.getOrInsertComputed(method, () => new Map<number, Tally>());
+      codes.getOrInsertComputed(status, () => createTally(buckets)).add(durationMs / 1000);
     },
     samples: (): Sample[] =>
       [...routes].flatMap(([route, methods]) =>
@@ -83,14 +83,6 @@ function requestTallies() {
         ),
       ),
   };
-}
-
-function madeOnce<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
 }
 
 function commitTallies() {

@@ -86,8 +86,7 @@ function createReaders(measures: Measures | undefined) {
 
   function add(reader: Reader): void {
     const token = reader.request.principal.countedAs;
-    const own = readersOf.get(token) ?? new Set();
-    readersOf.set(token, own.add(reader));
+    const own = readersOf.getOrInsertComputed(token, () => new Set()).add(reader);
     readers.add(reader);
     if (own.size > limits.readersPerToken) resetFirst(own);
     else if (readers.size > limits.readers) resetFirst(readers);

@@ -15,7 +15,7 @@ const queues = new WeakMap<Socket, ServerResponse[]>();
 export function queueResponse(response: ServerResponse): void {
   if (!isPipelined(response)) return;
   const { socket } = response.req;
-  const queue = queues.get(socket) ?? createQueue(socket);
+  const queue = queues.getOrInsertComputed(socket, createQueue);
   if (queue.push(response) > limits.pipelinedRequests) socket.pause();
   response.once('socket', () => {
     queue.shift();
@@ -29,7 +29,6 @@ export function queueResponse(response: ServerResponse): void {
  */
 function createQueue(socket: Socket): ServerResponse[] {
   const queue: ServerResponse[] = [];
-  queues.set(socket, queue);
   socket.once('close', () => {
     for (const response of queue.splice(0)) response.emit('close');
   });

@@ -9,11 +9,10 @@ import { AppError } from '../../errors.ts';
 export function answerOtherPaths(app: FastifyInstance, hint: string): void {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
-    const known = methods.get(url) ?? new Set(['OPTIONS']);
+    const known = methods.getOrInsertComputed(url, () => new Set(['OPTIONS']));
     for (const name of [method].flat()) known.add(name);
     // Every GET has a HEAD, and for a prefix with a trailing slash Fastify reports only HEAD.
     if (known.has('HEAD')) known.add('GET');
-    methods.set(url, known);
   });
 
   app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {

@@ -51,13 +51,8 @@ export function createResolve(parts: Partial<ResolverParts> = {}): Resolve {
   }
 
   const underWay = new Map<string, Promise<LookupAddress[]>>();
-  return (hostname) => {
-    const same = underWay.get(hostname);
-    if (same !== undefined) return same;
-    const answer = resolve(hostname).finally(() => underWay.delete(hostname));
-    underWay.set(hostname, answer);
-    return answer;
-  };
+  return (hostname) =>
+    underWay.getOrInsertComputed(hostname, () => resolve(hostname).finally(() => underWay.delete(hostname)));
 }
 
 /** No such name, no address of this kind, or no name server at all: none of these takes time. */
@@ -138,8 +133,7 @@ function read(file: string): Map<string, LookupAddress[]> {
     const family = isIP(address);
     if (family === 0) continue;
     for (const alias of aliases) {
-      const name = plain(alias);
-      names.set(name, [...(names.get(name) ?? []), { address, family }]);
+      names.getOrInsertComputed(plain(alias), () => []).push({ address, family });
     }
   }
   return names;
