@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
-import { AppError, errorBody } from '../errors.ts';
+import { AppError, errorAnswer } from '../errors.ts';
 import { nodeHttp, urlOf } from '../http/node-http.ts';
 import { http, observability as limits } from '../limits.ts';
 
@@ -31,20 +31,22 @@ export async function serveMetrics(
       // Node itself would answer without a body.
       requireHostHeader: false,
     },
-    (request, response) => void answer(request, response),
+    (request, response) => void answerTo(request).then((answer) => send(response, answer)),
   );
   server.maxConnections = limits.connections;
   server.setTimeout(limits.idleMs, (socket) => socket.destroy());
   answerUnreadable(server);
-  server.on('checkExpectation', (_request, response) => fail(response, new AppError(41700)));
+  server.on('checkExpectation', (_request, response) => send(response, errorAnswer(new AppError(41700))));
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function answerTo(request: IncomingMessage): Promise<Answer> {
     const refusal = refusalOf(request);
+    if (refusal) return errorAnswer(refusal);
     try {
-      if (refusal) return fail(response, refusal);
-      send(response, 200, { 'content-type': registry.contentType }, await text());
+      const body = await text();
+      const fields = { 'content-type': registry.contentType, 'content-length': Buffer.byteLength(body) };
+      return { status: 200, fields, body };
     } catch (cause) {
-      fail(response, new AppError(50000, 'The metrics cannot be read.', { cause }));
+      return errorAnswer(new AppError(50000, 'The metrics cannot be read.', { cause }));
     }
   }
 
@@ -78,19 +80,11 @@ function refusalOf({ method = '', url = '', headers, httpVersion }: IncomingMess
   });
 }
 
-function fail(response: ServerResponse, { status, code, message, headers }: AppError): void {
-  send(response, status, { ...headers, 'content-type': 'application/json' }, errorBody(code, message));
-}
+type Answer = Omit<ReturnType<typeof errorAnswer>, 'code'>;
 
 /** Node omits the body for a HEAD request. A connection kept open would occupy one of few places. */
-function send(
-  response: ServerResponse,
-  status: number,
-  headers: Readonly<Record<string, string>>,
-  body: string,
-): void {
-  const length = Buffer.byteLength(body);
-  response.writeHead(status, { ...headers, 'content-length': length, connection: 'close' }).end(body);
+function send(response: ServerResponse, { status, fields, body }: Answer): void {
+  response.writeHead(status, { ...fields, connection: 'close' }).end(body);
 }
 
 /** Requests during a collection, and shortly after, share the same text. */
