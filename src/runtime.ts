@@ -127,9 +127,9 @@ export function createIds(clock: Clock, random: (size: number) => Buffer): Ids {
   };
 }
 
-/** The smallest id of this kind from a given time on. Later ids are greater. */
+/** The smallest id of this kind from a given time on. Later ids are greater. There are no ids from before 1970. */
 export function firstId(kind: IdKind, ms: number): string {
-  return `${kind}_${base32(ms, 10)}${'0'.repeat(16)}`;
+  return `${kind}_${base32(Math.max(0, ms), 10)}${'0'.repeat(16)}`;
 }
 
 /** When an id was created: milliseconds since the Unix epoch. */

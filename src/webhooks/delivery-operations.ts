@@ -2,10 +2,69 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { AppError } from '../errors.ts';
 import type { CallerFor } from '../idempotency/port.ts';
 import { delivery as limits } from '../limits.ts';
+import type { PlantId } from '../plants/plant.ts';
 import { firstId } from '../runtime.ts';
 import { findWebhook, noWebhook, type WebhooksContext } from './operations.ts';
-import { type AttemptRecord, type Delivery, deliveryStates, type PlantEvent, type Webhook } from './port.ts';
+import {
+  type AttemptRecord,
+  type DeliveriesQuery,
+  type Delivery,
+  type DeliveryPosition,
+  deliveryStates,
+  type PlantEvent,
+  type Webhook,
+} from './port.ts';
 import { DateTime, parseDateTime } from './time.ts';
+
+export type DeliveriesRequest = Pick<DeliveriesQuery, 'owner' | 'webhook' | 'state' | 'after' | 'limit'> & {
+  /** Only deliveries of plants with this id. */
+  plant?: PlantId | undefined;
+  /** Only deliveries of events from and before these times, in milliseconds since the Unix epoch. */
+  since?: number | undefined;
+  until?: number | undefined;
+};
+
+/** `next`: the list continues after it; undefined at its end. */
+export type DeliveriesPage = { deliveries: Delivery[]; next: DeliveryPosition | undefined };
+
+/** A page of the deliveries of all of the owner's webhooks. Empty if the given one is not theirs. */
+export async function listAllDeliveries(
+  { deliveries }: Pick<WebhooksContext, 'deliveries'>,
+  { plant, since = 0, until, ...request }: DeliveriesRequest,
+): Promise<DeliveriesPage> {
+  const { owner, limit } = request;
+  const from = firstId('evt', since);
+  // A position in the list is before its end.
+  const end = until === undefined ? undefined : { event: firstId('evt', until), webhook: '' };
+  const after = request.after ?? end;
+  // Ask for one more to learn whether there is a next page.
+  const wanted = limit + 1;
+  // Other webhooks may follow in the event of the position.
+  const before = after && `${after.event}0`;
+  const events =
+    plant === undefined
+      ? undefined
+      : await deliveries.plantEvents({ viewer: owner, plant, from, before, limit: wanted });
+  const found = await deliveries.page({ ...request, from, after, events, limit: wanted });
+  const listed = found.slice(0, limit);
+  const last = found.length > limit ? listed.at(-1) : undefined;
+  if (last) return { deliveries: listed, next: { event: last.event.id, webhook: last.webhook } };
+  // The plant may have more events than were read.
+  const oldest = events?.length === wanted ? events.at(-1) : undefined;
+  return { deliveries: listed, next: oldest === undefined ? undefined : { event: oldest, webhook: '' } };
+}
+
+/**
+ * A page of the deliveries of one webhook.
+ * @throws AppError 40402 when the owner has no such webhook.
+ */
+export async function listDeliveries(
+  context: WebhooksContext,
+  request: DeliveriesRequest & { webhook: string },
+): Promise<DeliveriesPage> {
+  await findWebhook(context, request.owner, request.webhook);
+  return listAllDeliveries(context, request);
+}
 
 /** The plant in the test event. */
 const TEST_PLANT: PlantEvent['plant'] = { id: 0n, name: 'Test plant', tag: 'test' };
@@ -105,9 +164,7 @@ export async function replay(
   if (ms === undefined) throw new AppError(40002, `The member "since" must be ${DateTime.description}.`);
   await findWebhook(context, owner, id);
   const { deliveries } = context;
-  // There were no events before 1970, and no ids for them.
-  const from = firstId('evt', Math.max(0, ms));
-  const request = { owner, webhook: id, from, state };
+  const request = { owner, webhook: id, from: firstId('evt', ms), state };
   const count = await deliveries.countReplay(request);
   const most = limits.replays;
   if (await deliveries.startReplay(request, most, callerFor?.(count))) return count;

@@ -48,7 +48,7 @@ export function startHousekeeper({ store, runtime, retentionDays, ...parts }: Ho
   }
 
   async function expire(): Promise<void> {
-    const before = firstId('evt', Math.max(0, clock.now() - retentionDays * DAY));
+    const before = firstId('evt', clock.now() - retentionDays * DAY);
     let from: ExpiryPosition | undefined;
     do {
       from = await store.removeExpired({ before, from, limit: bounds.slice });

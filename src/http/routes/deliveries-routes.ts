@@ -1,9 +1,10 @@
 import { AppError } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
 import { Id } from '../../plants/plant.ts';
-import { listAllDeliveries, listDeliveries } from '../../webhooks/all-deliveries.ts';
 import {
   getDelivery,
+  listAllDeliveries,
+  listDeliveries,
   ReplayInput,
   redeliver,
   replay,

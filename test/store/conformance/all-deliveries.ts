@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { firstId } from '../../../src/runtime.ts';
-import { type AllDeliveriesRequest, listAllDeliveries } from '../../../src/webhooks/all-deliveries.ts';
+import { type DeliveriesRequest, listAllDeliveries } from '../../../src/webhooks/delivery-operations.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 export function allDeliveriesConformance(ready: () => Given): void {
   const ALL = { webhook: undefined, state: undefined, plant: undefined, since: undefined, until: undefined };
 
   /** The whole list in pages, each delivery as `webhook event`. */
-  async function walk(owner: number, limit: number, filters: Partial<AllDeliveriesRequest> = {}) {
+  async function walk(owner: number, limit: number, filters: Partial<DeliveriesRequest> = {}) {
     const seen: string[] = [];
-    let after: AllDeliveriesRequest['after'];
+    let after: DeliveriesRequest['after'];
     do {
       const request = { ...ALL, ...filters, owner, after, limit };
       const { deliveries, next } = await listAllDeliveries(ready().store, request);
@@ -84,7 +84,7 @@ export function allDeliveriesConformance(ready: () => Given): void {
       await store.webhooks.changeWebhook(owner, shut, change);
       const rows = (hook: string, events: number[]) => lastFirst(events.map((n) => `${at(n * 40)} ${hook}`));
       for (const limit of [1, 4, 50]) {
-        const inState = (state: AllDeliveriesRequest['state']) => walk(owner, limit, { state });
+        const inState = (state: DeliveriesRequest['state']) => walk(owner, limit, { state });
         assert.deepEqual(await inState('delivered'), rows(open, [0]));
         assert.deepEqual(await inState('failed'), rows(open, [1]));
         assert.deepEqual(await inState('pending'), rows(open, [2, 3, 4, 5]));
