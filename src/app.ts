@@ -277,12 +277,7 @@ function tracingOptions(config: Config): TracingOptions | undefined {
 }
 
 async function closeServer(server: FastifyInstance): Promise<void> {
-  const idle = setInterval(() => server.server.closeIdleConnections(), limits.idleCheckMs);
-  const late = setTimeout(() => server.server.closeAllConnections(), limits.drainMs);
-  try {
-    await server.close();
-  } finally {
-    clearInterval(idle);
-    clearTimeout(late);
-  }
+  using _idle = setInterval(() => server.server.closeIdleConnections(), limits.idleCheckMs);
+  using _late = setTimeout(() => server.server.closeAllConnections(), limits.drainMs);
+  await server.close();
 }

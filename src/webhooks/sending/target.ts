@@ -158,12 +158,6 @@ function addressesOf(url: URL): LookupAddress[] | undefined {
 /** No addresses when the name does not resolve, or not in time. */
 async function within(ms: number, addresses: Promise<LookupAddress[]>): Promise<LookupAddress[]> {
   const { promise: late, resolve } = Promise.withResolvers<LookupAddress[]>();
-  const timer = setTimeout(resolve, ms, []);
-  try {
-    return await Promise.race([addresses, late]);
-  } catch {
-    return [];
-  } finally {
-    clearTimeout(timer);
-  }
+  using _timer = setTimeout(resolve, ms, []);
+  return await Promise.race([addresses, late]).catch(() => []);
 }
