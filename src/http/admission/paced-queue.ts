@@ -3,11 +3,9 @@
  * back; `go` starts an item.
  */
 export function createPacedQueue<Item>(now: () => number, go: (item: Item) => void) {
-  /** Started items become undefined, because they may reference much memory. */
-  let items: (Item | undefined)[] = [];
-  /** The index in `items` of the first waiting item; the same index and the time at the start of the slice. */
-  let next = 0;
-  let from = 0;
+  const items: Item[] = [];
+  /** How many of the items have started in this slice, and when it began. */
+  let started = 0;
   let begun = 0;
   /** Items per millisecond. */
   let pace = FIRST_PACE;
@@ -19,37 +17,26 @@ export function createPacedQueue<Item>(now: () => number, go: (item: Item) => vo
 
   return {
     push: (item: Item) => void items.push(item),
-    size: () => items.length - next,
+    size: () => items.length - started,
     /** The item that has waited longest. */
-    oldest: (): Item | undefined => items[next],
+    oldest: (): Item | undefined => items[started],
     perSlice,
     /** Starts that many items, but at most `most`. */
     begin(plannedMs: number, most = Infinity): void {
-      if (next === items.length) return;
       begun = now();
-      const end = Math.min(items.length, next + Math.min(perSlice(plannedMs), most));
-      while (next < end) {
-        // Every index from `next` on has an item.
-        const item = items[next] as Item;
-        items[next++] = undefined;
+      for (const item of items.slice(0, Math.min(perSlice(plannedMs), most))) {
+        started++;
         go(item);
       }
     },
     /** Call when everything they do at once is done, promises included. The duration sets how many run next time. */
     end(): void {
-      const served = next - from;
-      if (served > 0) pace = averagePace(pace, served / (now() - begun));
-      if (next === items.length) items = [];
-      else if (next > items.length / 2) items.splice(0, next);
-      else {
-        from = next;
-        return;
-      }
-      from = 0;
-      next = 0;
+      if (started > 0) pace = averagePace(pace, started / (now() - begun));
+      items.splice(0, started);
+      started = 0;
     },
     /** Removes the newest waiting items, which have not started, keeping this many. */
-    cut: (keep: number) => items.splice(next + keep) as Item[],
+    cut: (keep: number) => items.splice(started + keep),
   };
 }
 

@@ -92,14 +92,9 @@ export function gatherTurns(now: () => number, refresh: () => void, overload: Ov
     });
   }
 
-  async function countRest<T>(work: () => Promise<T>): Promise<T> {
-    restUnderWay++;
-    try {
-      return await work();
-    } finally {
-      restUnderWay--;
-      scheduleRest();
-    }
+  function restEnded(): void {
+    restUnderWay--;
+    scheduleRest();
   }
 
   function watch(): void {
@@ -164,7 +159,10 @@ export function gatherTurns(now: () => number, refresh: () => void, overload: Ov
     /** Runs more work of a request that has already started: after the requests of a turn, in its own slice. */
     later<T>(work: () => Promise<T>): Promise<T> {
       return new Promise((resolve, reject) => {
-        rest.push(() => countRest(work).then(resolve, reject));
+        rest.push(() => {
+          restUnderWay++;
+          void work().finally(restEnded).then(resolve, reject);
+        });
         scheduleRest();
       });
     },
