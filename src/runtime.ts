@@ -6,6 +6,11 @@ export function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+/** The schema of such a time. */
+export function timeSchema(description: string) {
+  return { type: 'string', format: 'date-time', description } as const;
+}
+
 /** Milliseconds since the Unix epoch. Passed in wherever time matters, so that tests can set it. */
 export type Clock = { now(): number };
 

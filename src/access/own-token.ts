@@ -1,6 +1,6 @@
 import type { FromSchema } from 'json-schema-to-ts';
 import { access as limits } from '../limits.ts';
-import { timeText } from '../runtime.ts';
+import { timeSchema, timeText } from '../runtime.ts';
 import type { StoredToken } from './port.ts';
 import { scopes } from './scopes.ts';
 import { LABEL_TEXT, labelRule } from './tokens.ts';
@@ -87,12 +87,8 @@ const properties = {
   id: { type: 'string', description: 'the id of the token', examples: ['tok_01k9f3zv7h8q2m5x4c6d0n1r8t'] },
   label: { type: 'string', description: 'what the token is for; may be empty' },
   scopes: { ...Scopes, description: 'what the token may do' },
-  createdAt: { type: 'string', format: 'date-time', description: 'when the token was created (RFC 3339)' },
-  expiresAt: {
-    type: 'string',
-    format: 'date-time',
-    description: 'when the token expires; absent if it never does',
-  },
+  createdAt: timeSchema('when the token was created (RFC 3339)'),
+  expiresAt: timeSchema('when the token expires; absent if it never does'),
   lastUsedOn: {
     type: 'string',
     format: 'date',
@@ -133,7 +129,7 @@ export const TokenRotated = {
   required: [...required, 'overlapUntil'],
   properties: {
     ...created,
-    overlapUntil: { type: 'string', format: 'date-time', description: 'until when the old token works' },
+    overlapUntil: timeSchema('until when the old token works'),
   },
   description: 'The new token, with the label and the scopes of the old one.',
 } as const;

@@ -1,5 +1,5 @@
 import { activity as limits } from '../limits.ts';
-import { type Clock, firstId, timeText } from '../runtime.ts';
+import { type Clock, firstId, timeSchema, timeText } from '../runtime.ts';
 import type { Activity, DeliveryStore } from './port.ts';
 
 const HOUR = 3_600_000;
@@ -39,7 +39,7 @@ export const ActiveHourView = {
   type: 'object',
   required: ['from', 'plants', 'delivered', 'failed', 'waiting'],
   properties: {
-    from: { type: 'string', format: 'date-time', description: 'The start of the hour, in UTC.' },
+    from: timeSchema('The start of the hour, in UTC.'),
     plants: { type: 'integer', description: 'Plants created, your own and those shared with you.' },
     delivered: { type: 'integer', description: 'Deliveries of your webhooks that succeeded.' },
     failed: { type: 'integer', description: 'Deliveries that failed for good.' },

@@ -1,5 +1,5 @@
 import { plantJson } from '../plants/plant.ts';
-import { timeText } from '../runtime.ts';
+import { timeSchema, timeText } from '../runtime.ts';
 import { EventId, EventType, PlantCreatedPayload } from './event.ts';
 import { type AttemptRecord, type Delivery, deliveryStates } from './port.ts';
 
@@ -7,7 +7,7 @@ const AttemptView = {
   type: 'object',
   required: ['at', 'durationMs'],
   properties: {
-    at: { type: 'string', format: 'date-time', description: 'when the attempt began (RFC 3339)' },
+    at: timeSchema('when the attempt began (RFC 3339)'),
     durationMs: { type: 'integer', minimum: 0, description: 'how long it took, in milliseconds' },
     address: { type: 'string', description: 'the address to which it was sent', examples: ['192.0.2.7'] },
     status: { type: 'integer', description: 'the HTTP status of the response; absent without one' },
@@ -33,14 +33,11 @@ const properties = {
       'or given up (`failed`)',
   },
   attempts: { type: 'integer', minimum: 0, description: 'the number of attempts' },
-  nextAttemptAt: {
-    type: 'string',
-    format: 'date-time',
-    description:
-      'when the next attempt is due; in the past while one is in flight or waits for its turn or the rate of its webhook; absent when there is none',
-  },
+  nextAttemptAt: timeSchema(
+    'when the next attempt is due; in the past while one is in flight or waits for its turn or the rate of its webhook; absent when there is none',
+  ),
   reason: { type: 'string', description: 'why the last attempt failed; absent if it succeeded' },
-  createdAt: { type: 'string', format: 'date-time', description: 'when the event happened (RFC 3339)' },
+  createdAt: timeSchema('when the event happened (RFC 3339)'),
 } as const;
 
 export const DeliveryView = {

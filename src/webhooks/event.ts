@@ -1,5 +1,5 @@
 import { Id, Name, plantJson, Tag } from '../plants/plant.ts';
-import { timeText } from '../runtime.ts';
+import { timeSchema, timeText } from '../runtime.ts';
 import { eventTypes, type PlantEvent } from './port.ts';
 
 /** The body of a delivery: the plant as it was created. */
@@ -30,7 +30,7 @@ export const EventView = {
   properties: {
     id: EventId,
     type: EventType,
-    createdAt: { type: 'string', format: 'date-time', description: 'when it happened (RFC 3339)' },
+    createdAt: timeSchema('when it happened (RFC 3339)'),
     plant: PlantCreatedPayload,
   },
   description: 'Something that happened to a plant.',

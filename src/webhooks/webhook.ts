@@ -2,7 +2,7 @@ import type { FromSchema } from 'json-schema-to-ts';
 import { rotationInput } from '../access/own-token.ts';
 import { delivery } from '../limits.ts';
 import { TEXT } from '../plants/plant.ts';
-import { timeText } from '../runtime.ts';
+import { timeSchema, timeText } from '../runtime.ts';
 import type { Webhook, WebhookHealth } from './port.ts';
 
 /** A member's description is also the error message for a value that breaks its rule. */
@@ -78,11 +78,7 @@ export const RotatedSecret = {
   required: ['secret', 'overlapUntil'],
   properties: {
     secret: Secret,
-    overlapUntil: {
-      type: 'string',
-      format: 'date-time',
-      description: 'until when the old secret also signs',
-    },
+    overlapUntil: timeSchema('until when the old secret also signs'),
   },
   description: 'The new secret.',
 } as const;
@@ -98,20 +94,17 @@ const properties = {
     description: 'whether deliveries are sent; if not, they are held',
   },
   disabledReason: { type: 'string', description: 'why the service disabled it; absent if you did' },
-  pausedUntil: {
-    type: 'string',
-    format: 'date-time',
-    description:
-      'nothing is sent before this time, because the receiver requested a pause; absent without a pause',
-  },
+  pausedUntil: timeSchema(
+    'nothing is sent before this time, because the receiver requested a pause; absent without a pause',
+  ),
   publicKey: {
     type: 'string',
     description: 'the ed25519 key that verifies `v1a` signatures (Standard Webhooks)',
     examples: ['whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4='],
   },
-  createdAt: { type: 'string', format: 'date-time', description: 'when the webhook was created (RFC 3339)' },
-  lastSuccessAt: { type: 'string', format: 'date-time', description: 'when an attempt last succeeded' },
-  lastFailureAt: { type: 'string', format: 'date-time', description: 'when an attempt last failed' },
+  createdAt: timeSchema('when the webhook was created (RFC 3339)'),
+  lastSuccessAt: timeSchema('when an attempt last succeeded'),
+  lastFailureAt: timeSchema('when an attempt last failed'),
   waiting: { type: 'integer', minimum: 0, description: 'how many deliveries are pending or held' },
   failed: { type: 'integer', minimum: 0, description: 'how many deliveries failed for good' },
   oldestWaitingAge: {
