@@ -122,7 +122,9 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     }
   }
 
-  async function begin(request: FastifyRequest, reply: FastifyReply, key: string): Promise<boolean> {
+  async function begin(request: FastifyRequest, reply: FastifyReply, header: string): Promise<boolean> {
+    const key = parseKey(header);
+    if (key === undefined) throw new AppError(40006, `The Idempotency-Key must be ${KEY_RULE}.`);
     const keyed = keyedRequest(request, key, runtime.clock.now());
     // Checked before the running requests, which may be retries or use the key for something else.
     const record = await keys.keptAnswer(keyed, keyed.at);
@@ -144,15 +146,8 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
 
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
     const header = request.headers['idempotency-key'];
-    const key = header === undefined ? undefined : parseKey(String(header));
     if (header === undefined) done();
-    else if (key === undefined) done(new AppError(40006, `The Idempotency-Key must be ${KEY_RULE}.`));
-    else {
-      begin(request, reply, key).then(
-        (goesOn) => goesOn && done(),
-        (error) => done(error),
-      );
-    }
+    else begin(request, reply, String(header)).then((goesOn) => goesOn && done(), done);
   };
 }
 
