@@ -117,8 +117,6 @@ export function eventsRoutes(context: RouteContext): void {
   });
 }
 
-type LiveStream = { user: number; end(): void };
-
 /**
  * Sends events as text/event-stream (https://html.spec.whatwg.org/multipage/server-sent-events.html), up to a limit of
  * streams. They end when the service drains.
@@ -126,10 +124,8 @@ type LiveStream = { user: number; end(): void };
 function streamRoute(context: RouteContext): void {
   const { webhooks, drain, route } = context;
   const hub = createEventHub(webhooks.events);
-  const streams = new Set<LiveStream>();
-  drain.addEventListener('abort', () => {
-    for (const stream of streams) stream.end();
-  });
+  /** The open streams, each with its user. */
+  const streams = new Map<Readable, number>();
 
   function openStream(request: FastifyRequest, response: ServerResponse, after: string): Readable {
     const user = request.principal.user.id;
@@ -138,26 +134,24 @@ function streamRoute(context: RouteContext): void {
     const text = textOfStream(context, { hub, request, after, signal: ending.signal });
     // Nothing is read ahead: a slow reader costs only the part being sent.
     const stream = Readable.from(text, { objectMode: false, highWaterMark: 0 });
-    const live: LiveStream = {
-      user,
-      end() {
-        ending.abort();
-        // A client that does not read would not see the end either, and would delay the stop.
-        if (response.writableNeedDrain) response.destroy();
-      },
+    const end = () => {
+      ending.abort();
+      // A client that does not read would not see the end either, and would delay the stop.
+      if (response.writableNeedDrain) response.destroy();
     };
     const forget = () => {
-      streams.delete(live);
+      streams.delete(stream);
       ending.abort();
-      request.socket.off('end', live.end);
+      request.socket.off('end', end);
     };
-    streams.add(live);
+    streams.set(stream, user);
     response.once('close', forget);
     stream.once('close', forget);
+    drain.addEventListener('abort', end, { signal: ending.signal });
     // A half-closed client may still wait for its response, but one that left looks the same, and this response never
     // ends.
-    request.socket.once('end', live.end);
-    if (drain.aborted || request.socket.readableEnded) live.end();
+    request.socket.once('end', end);
+    if (drain.aborted || request.socket.readableEnded) end();
     return stream;
   }
 
@@ -174,16 +168,16 @@ function streamRoute(context: RouteContext): void {
 }
 
 /** @throws AppError 42900 when the user has reached their limit, 50300 when all users together have. */
-function refuseTooMany(streams: ReadonlySet<LiveStream>, user: number): void {
+function refuseTooMany(streams: ReadonlyMap<Readable, number>, user: number): void {
   const seconds = limits.retryAfterSeconds;
   if (streams.size >= limits.streams) {
     throw retryLater(50300, 'The service has reached its limit of event streams; nothing was done.', {
       seconds,
     });
   }
-  const own = [...streams].filter((stream) => stream.user === user);
-  if (own.length >= limits.streamsPerUser) {
-    throw retryLater(42900, `You have ${own.length} event streams, which is the limit; end one first.`, {
+  const own = [...streams.values()].filter((each) => each === user).length;
+  if (own >= limits.streamsPerUser) {
+    throw retryLater(42900, `You have ${own} event streams, which is the limit; end one first.`, {
       seconds,
     });
   }
