@@ -6,7 +6,7 @@ import { attemptEnds, type EndedRequest, type Happening, type Measures, queueNam
 const LEFT = 499;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 /** Faults of the store or the service: the only failures of a command that count. */
-const STORE_FAULTS = [50000, 50301, 50302] as const;
+const STORE_FAULTS = ['50000', '50301', '50302'];
 
 /** A line of the export. `metricName` is set where it differs from the metric's name, as in a histogram. */
 export type Sample = { labels: Record<string, string | number>; value: number; metricName?: string };
@@ -14,7 +14,10 @@ export type Sample = { labels: Record<string, string | number>; value: number; m
 /** The metrics that are counted as events happen; the others are read on demand. */
 export function createCounts() {
   const requests = requestTallies();
-  const commits = commitTallies();
+  const commands = talliesBy('queue', queueNames, catalogue.commitCommands);
+  const commits = talliesBy('queue', queueNames, catalogue.commitDuration);
+  const waits = talliesBy('queue', queueNames, catalogue.queueWait);
+  const writeFailures = countBy(STORE_FAULTS);
   const durations = talliesBy('outcome', attemptEnds, catalogue.attemptDuration);
   const ends = countBy(attemptEnds);
   const failures = countBy(Object.keys(errors));
@@ -33,7 +36,12 @@ export function createCounts() {
         failures.add(String(code));
         requests.add({ method, route: undefined, status: statusOf(code), durationMs });
       },
-      batchEnded: commits.add,
+      batchEnded(queue, batch) {
+        commands.of[queue].add(batch.commands);
+        commits.of[queue].add(batch.commitMs / 1000);
+        waits.of[queue].add(batch.waitMs / 1000);
+        for (const code of batch.failures) writeFailures.add(String(code));
+      },
       attemptEnded(end, durationMs) {
         ends.add(end);
         durations.of[end].add(durationMs / 1000);
@@ -45,7 +53,10 @@ export function createCounts() {
       requestsUnderWay: () => one(underWay),
       errors: () => failures.samples('error'),
       listsReset: () => one(happened.listsReset),
-      ...commits.samples,
+      commitCommands: commands.samples,
+      commitDuration: commits.samples,
+      queueWait: waits.samples,
+      writeFailures: () => writeFailures.samples('error'),
       attempts: () => [...ends.samples('outcome'), ...by('outcome', { not_made: happened.notMade })],
       attemptDuration: durations.samples,
       pauses: () => one(happened.pauses),
@@ -82,29 +93,6 @@ function requestTallies() {
           [...codes].flatMap(([code, tally]) => tally.samples(name, { method, route, code })),
         ),
       ),
-  };
-}
-
-function commitTallies() {
-  const { commitCommands, commitDuration, queueWait } = catalogue;
-  const failures = countBy(STORE_FAULTS.map(String));
-  const commands = talliesBy('queue', queueNames, commitCommands);
-  const durations = talliesBy('queue', queueNames, commitDuration);
-  const waits = talliesBy('queue', queueNames, queueWait);
-  const add: Measures['batchEnded'] = (queue, batch) => {
-    commands.of[queue].add(batch.commands);
-    durations.of[queue].add(batch.commitMs / 1000);
-    waits.of[queue].add(batch.waitMs / 1000);
-    for (const code of batch.failures) failures.add(String(code));
-  };
-  return {
-    add,
-    samples: {
-      commitCommands: commands.samples,
-      commitDuration: durations.samples,
-      queueWait: waits.samples,
-      writeFailures: () => failures.samples('error'),
-    },
   };
 }
 
