@@ -37,8 +37,6 @@ export function soleOwner(
 }
 
 async function lanesWithWork(store: Pick<LaneStore, 'findWork'>): Promise<Set<string>> {
-  const found = new Set<string>();
-  for await (const work of workIn(store, limits.searchedTogether))
-    for (const { webhook } of work) found.add(webhook);
-  return found;
+  const found = await Array.fromAsync(workIn(store, limits.searchedTogether));
+  return new Set(found.flat().map(({ webhook }) => webhook));
 }

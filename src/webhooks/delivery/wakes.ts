@@ -22,12 +22,8 @@ export function createWakes<T>() {
       if (times.get(one) === at) return;
       clear(one);
       times.set(one, at);
-      const together = byTime.get(at);
-      if (together) together.add(one);
-      else {
-        byTime.set(at, new Set([one]));
-        sorted.splice(placeOf(sorted, at), 0, at);
-      }
+      if (!byTime.has(at)) sorted.splice(placeOf(sorted, at), 0, at);
+      byTime.getOrInsertComputed(at, () => new Set()).add(one);
     },
     clear,
     at: (one: T) => times.get(one),
