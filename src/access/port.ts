@@ -128,13 +128,8 @@ export type NewToken = {
   expiresAt: number | undefined;
 };
 
-export type StoredToken = {
-  id: string;
+export type StoredToken = Omit<NewToken, 'hash' | 'user'> & {
   user: { id: number; name: string; isDisabled: boolean };
-  label: string;
-  scopes: readonly Scope[];
-  createdAt: number;
-  expiresAt: number | undefined;
   revokedAt: number | undefined;
   /** The id of the token that replaced it. */
   replacedBy: string | undefined;
