@@ -15,7 +15,6 @@ import { answerUnreadable } from './http/observe/socket-failures.ts';
 import { createCursors } from './http/request/cursor.ts';
 import { buildServer } from './http/server.ts';
 import { database, http as limits, processes } from './limits.ts';
-import type { Sources } from './observability/gauges.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { type Runtime, timedBy } from './runtime.ts';
 import { startSending } from './sender/supervisor.ts';
@@ -190,7 +189,7 @@ async function serve(parts: Parts): Promise<App> {
   let delivery: ReturnType<typeof startSending> | undefined;
   const connections = promisify(server.server.getConnections.bind(server.server));
   const sources = { store: store.readings, connections, sending: () => delivery?.reading() };
-  const exported = metrics && (await exportMetrics(metrics, sources, parts));
+  const exported = await metrics?.listen(sources);
   if (exported) started.push(exported.stop);
   // Only once it listens: the first token is shown once, and a start that fails shows nothing.
   const firstToken = bootstrapToken === undefined ? await createFirstToken(access) : undefined;
@@ -246,18 +245,11 @@ async function verifyJwt(
   return createVerifyJwt({ issuer, audience, jwksUrl, userClaim, scopeClaim }, runtime, stopped);
 }
 
-async function openMetrics({ metricsPort }: Config, { clock, log }: Runtime): Promise<Metrics | undefined> {
-  if (metricsPort === undefined) return undefined;
+async function openMetrics(config: Config, { clock, log }: Runtime): Promise<Metrics | undefined> {
+  const { metricsPort: port, metricsHost: host } = config;
+  if (port === undefined) return undefined;
   const { createMetrics } = await import('./observability/metrics.ts');
-  return createMetrics({ clock, log, version });
-}
-
-/** Serves metrics on their own port. If it cannot, the service does not start. */
-async function exportMetrics(metrics: Metrics, sources: Sources, { config, runtime }: Parts) {
-  const { metricsPort: port = 0, metricsHost: host } = config;
-  const exported = await metrics.listen(sources, { port, host, answerUnreadable });
-  runtime.log.info({ url: exported.url }, 'serving metrics');
-  return exported;
+  return createMetrics({ clock, log, version }, { port, host, answerUnreadable });
 }
 
 /** Loaded on demand, because it takes 10 MiB of memory. */

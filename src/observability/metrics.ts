@@ -8,14 +8,17 @@ import { type MetricsPlace, serveMetrics } from './metrics-server.ts';
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Loaded only when METRICS_PORT is set. */
-export function createMetrics(parts: { clock: Clock; log: Log; version: string }) {
+export function createMetrics(parts: { clock: Clock; log: Log; version: string }, at: MetricsPlace) {
   const { measures, samples } = createCounts();
   return {
     /** Given to the parts of the service, which report through it. */
     measures,
-    /** Serves every metric. Rejects with Node's error when it cannot listen on the port. */
-    listen: (sources: Sources, at: MetricsPlace) =>
-      serveMetrics(at, createRegistry({ ...samples, ...createGauges(sources, parts) })),
+    /** Serves every metric. Rejects with Node's error when it cannot listen on the port: then no service starts. */
+    async listen(sources: Sources) {
+      const server = await serveMetrics(at, createRegistry({ ...samples, ...createGauges(sources, parts) }));
+      parts.log.info({ url: server.url }, 'serving metrics');
+      return server;
+    },
   };
 }
 
