@@ -65,16 +65,10 @@ export function beginReading(
   const limit = isDue ? readLimit(lane, among, rules) : 0;
   // The read finds those in flight again.
   const askedLimit = rules.asked + lane.underWay.size;
-  lane.reading = {
-    isStale: false,
-    isWhole: isDue && lane.after === undefined,
-    limit,
-    askedLimit,
-    moreAt: Infinity,
-    manualAt: lane.manualAt > now ? lane.manualAt : Infinity,
-    recorded: new Set(),
-  };
-  return { webhook, now, after: lane.after, limit, askedLimit };
+  const request = { webhook, now, after: lane.after, limit, askedLimit };
+  const manualAt = lane.manualAt > now ? lane.manualAt : Infinity;
+  lane.reading = { request, isStale: false, moreAt: Infinity, manualAt, recorded: new Set() };
+  return request;
 }
 
 /** A read from the beginning finds known deliveries again. */
@@ -94,8 +88,9 @@ export function takeIn(
   now: number,
 ): void {
   const { asked, due, nextDue } = found;
+  const { after, limit, askedLimit } = reading.request;
   const settings = isDisabled(lane, found.settings) ? undefined : found.settings;
-  const isPart = settings && asked.length >= reading.askedLimit;
+  const isPart = settings && asked.length >= askedLimit;
   lane.manualAt = isPart ? -Infinity : reading.manualAt;
   if (!settings) {
     close(lane);
@@ -103,8 +98,8 @@ export function takeIn(
     return;
   }
   settle(lane, settings, rules, now);
-  // A delivery that a full read did not find is gone, and a late one now has its place.
-  if (reading.isWhole) lane.queue = [];
+  // A delivery that a read from the beginning did not find is gone, and a late one now has its place.
+  if (limit > 0 && after === undefined) lane.queue = [];
   if (asked.length > 0) dropOutdated(lane, asked, due);
   const here = new Set(lane.queue.map(keyOf));
   // A delivery no longer among the first of these was requested again.
@@ -120,10 +115,10 @@ export function takeIn(
     }
   };
   add(lane.asked, asked);
-  if (reading.limit === 0) return;
+  if (limit === 0) return;
   add(lane.queue, due);
   const last = due.at(-1);
-  const isAll = last === undefined || due.length < reading.limit;
+  const isAll = last === undefined || due.length < limit;
   const isBefore = last !== undefined && reading.moreAt <= last.due;
   lane.after = isAll || isBefore ? undefined : { due: last.due, event: last.event.id };
   const more = isAll ? (nextDue ?? Infinity) : -Infinity;

@@ -1,4 +1,4 @@
-import type { DueDelivery, LaneSettings, LaneState, Position } from './port.ts';
+import type { DueDelivery, LaneRequest, LaneSettings, LaneState, Position } from './port.ts';
 import type { Rules } from './rules.ts';
 import { isProbed, noTrouble, type Trouble } from './trouble.ts';
 
@@ -60,12 +60,9 @@ export type Lane = {
 
 /** A read in progress. Its result may include deliveries recorded meanwhile. */
 export type ReadInProgress = {
+  /** Its limit is 0 when only manual deliveries are read. */
+  request: LaneRequest;
   isStale: boolean;
-  /** Whether its result includes everything that waits here and still exists. */
-  isWhole: boolean;
-  /** 0 when only manual deliveries are read. */
-  limit: number;
-  askedLimit: number;
   /** When there may be more, by what was reported since it began. */
   moreAt: number;
   manualAt: number;

@@ -18,17 +18,16 @@ function laneWith(
 }
 
 /** Gives the lane what a read that started just now found. */
-function give(lane: Lane, found: Partial<LaneContents>, now = 0, recorded: string[] = [], more = {}): void {
-  const began = {
-    isStale: false,
-    isWhole: false,
-    limit: WIDE,
-    askedLimit: WIDE,
-    moreAt: Infinity,
-    manualAt: Infinity,
-    recorded: new Set(recorded),
-    ...more,
-  };
+function give(
+  lane: Lane,
+  found: Partial<LaneContents>,
+  now = 0,
+  recorded: string[] = [],
+  { limit = WIDE, moreAt = Infinity, isWhole = false } = {},
+): void {
+  const after = isWhole ? undefined : { due: -1, event: '' };
+  const request = { webhook: lane.webhook, now, after, limit, askedLimit: WIDE };
+  const began = { request, isStale: false, moreAt, manualAt: Infinity, recorded: new Set(recorded) };
   takeIn(lane, began, contents(found), rules, now);
 }
 
