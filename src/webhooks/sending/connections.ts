@@ -90,24 +90,15 @@ export function createConnections(target: Target) {
   return {
     /** Throws `TargetRefused` unless the URL may be a target. */
     to(webhook: string, url: string): Receiver {
-      let receiver = receivers.get(webhook);
-      if (receiver?.url !== url) {
-        if (receiver) forget(receiver);
-        const parsed = target.read(url);
-        receiver = {
-          webhook,
-          url,
-          parsed,
-          path: parsed.pathname + parsed.search,
-          idle: [],
-          session: undefined,
-        };
-        receivers.set(webhook, receiver);
-        if (receivers.size > sending.receivers) {
-          for (const each of receivers.values())
-            if (each !== receiver && each.idle.length === 0) forget(each);
-        }
-      }
+      const known = receivers.get(webhook);
+      if (known?.url === url) return known;
+      if (known) forget(known);
+      const parsed = target.read(url);
+      const path = parsed.pathname + parsed.search;
+      const receiver: Receiver = { webhook, url, parsed, path, idle: [], session: undefined };
+      if (receivers.size >= sending.receivers)
+        for (const each of receivers.values()) if (each.idle.length === 0) forget(each);
+      receivers.set(webhook, receiver);
       return receiver;
     },
 
