@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import { AppError, errorAnswer } from '../errors.ts';
 import { nodeHttp, urlOf } from '../http/node-http.ts';
 import { http, observability as limits } from '../limits.ts';
+import type { Log } from '../runtime.ts';
 
 export type MetricsPlace = {
   port: number;
@@ -19,6 +20,7 @@ export type MetricsPlace = {
 export async function serveMetrics(
   { port, host, answerUnreadable }: MetricsPlace,
   registry: Pick<Registry, 'metrics' | 'contentType'>,
+  log: Log,
 ) {
   const text = freshText(() => registry.metrics());
   const server = nodeHttp.createServer(
@@ -45,8 +47,9 @@ export async function serveMetrics(
       const body = await text();
       const fields = { 'content-type': registry.contentType, 'content-length': Buffer.byteLength(body) };
       return { status: 200, fields, body };
-    } catch (cause) {
-      return errorAnswer(new AppError(50000, 'The metrics cannot be read.', { cause }));
+    } catch (err) {
+      log.error({ err }, 'the metrics cannot be read');
+      return errorAnswer(new AppError(50000, 'The metrics cannot be read.'));
     }
   }
 

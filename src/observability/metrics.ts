@@ -15,7 +15,8 @@ export function createMetrics(parts: { clock: Clock; log: Log; version: string }
     measures,
     /** Serves every metric. Rejects with Node's error when it cannot listen on the port: then no service starts. */
     async listen(sources: Sources) {
-      const server = await serveMetrics(at, createRegistry({ ...samples, ...createGauges(sources, parts) }));
+      const registry = createRegistry({ ...samples, ...createGauges(sources, parts) });
+      const server = await serveMetrics(at, registry, parts.log);
       parts.log.info({ url: server.url }, 'serving metrics');
       return server;
     },

@@ -20,8 +20,8 @@ export interface PlantStore {
   delete(owner: number, id: PlantId, caller?: Caller): Promise<boolean>;
 
   /**
-   * One page from a consistent snapshot: the viewer's own plants in the given order, then plants that other users share
-   * with them, by the owner's name and in that order. Keeps nothing open between calls.
+   * One page: the viewer's own plants in the given order, then plants that other users share with them, by the owner's
+   * name and in that order. Those of an owner come from one snapshot. Keeps nothing open between calls.
    * @throws AppError 40007 when the owner at whose plants it begins no longer exists
    */
   page(query: PageQuery): Promise<PlantPage>;

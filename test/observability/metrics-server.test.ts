@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { answerUnreadable } from '../../src/http/observe/socket-failures.ts';
 import { observability as limits } from '../../src/limits.ts';
 import { serveMetrics } from '../../src/observability/metrics-server.ts';
+import { silentLog } from '../../src/runtime.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import { failToServe } from '../../testkit/processes/server.ts';
 import { failed } from '../../testkit/service/answer.ts';
@@ -14,6 +15,7 @@ import { head } from '../../testkit/sockets/raw-request.ts';
 /** Metrics that are produced when the test says so. */
 async function serving(t: TestContext, metrics = async () => 'a 1\n') {
   const calls = { count: 0 };
+  const logged: unknown[] = [];
   const server = await serveMetrics(
     { port: 0, host: '127.0.0.1', answerUnreadable },
     {
@@ -23,9 +25,10 @@ async function serving(t: TestContext, metrics = async () => 'a 1\n') {
         return metrics();
       },
     },
+    { ...silentLog, error: (context) => void logged.push(context) },
   );
   t.after(server.stop);
-  return { ...server, calls, port: Number(new URL(server.url).port) };
+  return { ...server, calls, logged, port: Number(new URL(server.url).port) };
 }
 
 async function open(port: number): Promise<Socket> {
@@ -83,15 +86,17 @@ test('concurrent or frequent clients get the same text', async (t) => {
   assert.equal(calls.count, 1);
 });
 
-test('unreadable metrics are a failure, and the next scrape retries', async (t) => {
+test('unreadable metrics are a failure, which is logged, and the next scrape retries', async (t) => {
   let fails = true;
-  const { url } = await serving(t, async () => {
-    if (fails) throw new Error('no');
+  const err = new Error('no');
+  const { url, logged } = await serving(t, async () => {
+    if (fails) throw err;
     return 'a 1\n';
   });
   const unread = await fetch(url);
   assert.equal(unread.status, 500);
   assert.match(await unread.text(), /^\{"error":50000,"message":"The metrics cannot be read\."\}$/);
+  assert.deepEqual(logged, [{ err }]);
   fails = false;
   t.mock.method(performance, 'now', () => Number.MAX_SAFE_INTEGER);
   assert.equal((await fetch(url)).status, 200);

@@ -55,8 +55,7 @@ export type SqliteStore = Store & {
 
 /** Opens the embedded store, creates it if it does not exist, and migrates its schema. */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const db = openConnection(options.path);
-  migrate(db, options.clock.now(), options.beforeMigration);
+  const db = openMigrated(options);
   const { path, deliveryDelayMs, maxPlantsPerUser, measures } = options;
   const versions = createVersions();
   const rules = { deliveryDelayMs, maxPlantsPerUser, versions };
@@ -138,6 +137,17 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     },
     close: () => (closing ??= close()),
   };
+}
+
+function openMigrated({ path, clock, beforeMigration }: SqliteOptions): DatabaseSync {
+  const db = openConnection(path);
+  try {
+    migrate(db, clock.now(), beforeMigration);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 type Parts = {

@@ -11,9 +11,9 @@ import { hostOf, portOf } from './target.ts';
 export function traceAttempts(sender: Sender, tracer: Tracer): Sender {
   return {
     ...sender,
-    async send(claim) {
-      const span = tracer.begin('client', 'POST webhook', claim.trace, attributesOf(claim));
-      const attempt = await sender.send({ ...claim, onward: span.trace }).catch((error: unknown) => {
+    async send(sendable) {
+      const span = tracer.begin('client', 'POST webhook', sendable.trace, attributesOf(sendable));
+      const attempt = await sender.send({ ...sendable, onward: span.trace }).catch((error: unknown) => {
         span.end({ failure: { type: 'no_attempt' } });
         throw error;
       });

@@ -28,8 +28,8 @@ export type Prepared = ReturnType<typeof prepare>;
  * @param version of this service, for `user-agent`
  * @param source the service's public URL: `ce-source`
  */
-export function prepare(claim: Sendable, now: number, version: string, source: string) {
-  const { webhook, event } = claim;
+export function prepare(sendable: Sendable, now: number, version: string, source: string) {
+  const { webhook, event } = sendable;
   const timestamp = Math.floor(now / 1000);
   const body = plantJson(event.plant);
   return {
@@ -45,7 +45,7 @@ export function prepare(claim: Sendable, now: number, version: string, source: s
       'ce-source': source,
       'ce-time': timeText(event.at),
       // Not signed: the signature covers id, time and body.
-      ...traceHeaders(claim.onward),
+      ...traceHeaders(sendable.onward),
     },
     body,
   };

@@ -29,17 +29,17 @@ export function createSender({ target, clock, version, source, ...parts }: Sende
   const connections = createConnections(target);
   let stopping: Promise<void> | undefined;
 
-  async function answerTo(claim: Sendable, at: number): Promise<Answer> {
+  async function answerTo(sendable: Sendable, at: number): Promise<Answer> {
     if (stopping) return { error: STOPPED };
     let prepared: Prepared;
     let receiver: Receiver;
     try {
-      prepared = prepare(claim, at, version, source);
+      prepared = prepare(sendable, at, version, source);
     } catch {
       return { error: NOT_SIGNED };
     }
     try {
-      receiver = connections.to(claim.webhook.id, claim.webhook.url);
+      receiver = connections.to(sendable.webhook.id, sendable.webhook.url);
     } catch (error) {
       return { error: reasonOf(error) };
     }
@@ -48,9 +48,9 @@ export function createSender({ target, clock, version, source, ...parts }: Sende
 
   return {
     /** Prepares, signs and makes one attempt. Errors are in the `Attempt`: rejects only when none could be made. */
-    async send(claim: Sendable): Promise<Attempt> {
+    async send(sendable: Sendable): Promise<Attempt> {
       const at = clock.now();
-      const answer = await answerTo(claim, at);
+      const answer = await answerTo(sendable, at);
       return { at, durationMs: Math.max(0, clock.now() - at), ...answer };
     },
     /**

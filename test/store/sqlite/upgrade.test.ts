@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,6 +102,18 @@ test('a store of the first version keeps its webhooks and deliveries, and sends 
   await lanes.close();
   await store.close();
   await rm(folder, { recursive: true });
+});
+
+test('a store that is refused is closed', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'plant-store-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'store.db');
+  const db = makeStore(path, readdirSync(MIGRATIONS).length);
+  db.exec(`INSERT INTO migrations VALUES (99, '0099_later', '', ${AT})`);
+  db.close();
+  const options = { path, writer: 'inline', clock: { now: () => AT }, deliveryDelayMs: 0 } as const;
+  await assert.rejects(openSqliteStore({ ...options, onFatal: assert.ifError }), /newer version/);
+  assert.equal(existsSync(`${path}-wal`), false, 'the last to close a store deletes its log');
 });
 
 test('counters begin above every id that a plant has or had, except those above 2^52', async () => {
