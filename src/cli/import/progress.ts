@@ -18,20 +18,19 @@ export function showImportProgress(counts: Readonly<ImportCounts>, of: number | 
     replaceLine(`${shown}${pace()}`.slice(0, columnsOf('said') - 1));
   };
   const line = () => say(pace());
-  const isTerminal = isWatched();
   const { terminal, lines } = imports.progressMs;
-  const timer = setInterval(isTerminal ? bar : line, isTerminal ? terminal : lines);
+  const timer = isWatched() ? setInterval(bar, terminal) : setInterval(line, lines);
   timer.unref();
 
   return {
     note(text: string): void {
-      if (isTerminal) replaceLine('');
+      replaceLine('');
       say(text);
-      if (isTerminal) bar();
+      bar();
     },
     end(): void {
       clearInterval(timer);
-      if (isTerminal) replaceLine('');
+      replaceLine('');
     },
   };
 }

@@ -70,7 +70,7 @@ async function run({ from, to, json, ...flags }: CopyFlags): Promise<void> {
 
 async function copyInto(target: CopyTarget, source: CopySource): Promise<VerifiedTable[]> {
   const rows = source.tables.reduce((sum, table) => sum + table.count(), 0);
-  const report = isWatched() ? showBar(rows) : showLines();
+  const report = showProgress(rows);
   try {
     return await copyStore({ source, target, report });
   } catch (error) {
@@ -130,37 +130,23 @@ function refuseTarget(text: string): void {
   }
 }
 
-type CopyProgress = CopyReport & { end(): void };
-
 const WORDS = { copy: 'Copying', verify: 'Comparing' } as const;
 const EVERY_MS = 100;
 
-/** A line for each table that has rows. */
-function showLines(): CopyProgress {
-  let line = '';
-  return {
-    begins(phase, table) {
-      line = `${WORDS[phase]} ${table}`;
-    },
-    advances(rows) {
-      if (rows === 0 || line === '') return;
-      say(line);
-      line = '';
-    },
-    end() {},
-  };
-}
-
-/** @param rows in the source */
-function showBar(rows: number): CopyProgress {
+/**
+ * A bar on a terminal; elsewhere a line for each table that has rows.
+ * @param rows in the source
+ */
+function showProgress(rows: number): CopyReport & { end(): void } {
   const startedAt = performance.now();
   // Every row is read once to copy it, and once on each side to compare it.
   const steps = 3 * rows;
+  const isDue = throttle(EVERY_MS);
   let done = 0;
   let what = '';
-  const isDue = throttle(EVERY_MS);
+  let said = '';
 
-  function show(): void {
+  function showBar(): void {
     const part = steps === 0 ? 1 : Math.min(1, done / steps);
     replaceLine(`${what.padEnd(24)} ${barOf(part, 30)} ${roughDuration(performance.now() - startedAt)}`);
   }
@@ -168,11 +154,14 @@ function showBar(rows: number): CopyProgress {
   return {
     begins(phase, table) {
       what = `${WORDS[phase]} ${table}`;
-      show();
+      showBar();
     },
     advances(more) {
       done += more;
-      if (isDue()) show();
+      if (isDue()) showBar();
+      if (isWatched() || more === 0 || said === what) return;
+      say(what);
+      said = what;
     },
     end: () => replaceLine(''),
   };

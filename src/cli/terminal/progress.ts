@@ -1,5 +1,5 @@
 import type { WholeReport } from '../../store/sqlite/files/whole-store.ts';
-import { isWatched, replaceLine } from './terminal.ts';
+import { replaceLine } from './terminal.ts';
 import { roughDuration } from './time.ts';
 
 /** `[#####-----]  50 %` @param part from 0 to 1 */
@@ -15,7 +15,7 @@ export function showProgress(what: string) {
   let shown = '';
 
   function show(text: string): void {
-    if (!isWatched() || text === shown) return;
+    if (text === shown) return;
     replaceLine(text);
     shown = text;
   }
@@ -35,11 +35,10 @@ export function showProgress(what: string) {
  * @param bytes of the source; the copy may be smaller, since it omits deleted data
  */
 export function showWholeProgress(bytes: number): WholeReport & { end(): void } {
-  const show = (text: string) => isWatched() && replaceLine(text);
   return {
-    copied: (done) => void show(`Copying: ${sizeText(done)} of at most ${sizeText(bytes)}`),
-    checks: () => void show('Checking the copy'),
-    end: () => void show(''),
+    copied: (done) => replaceLine(`Copying: ${sizeText(done)} of at most ${sizeText(bytes)}`),
+    checks: () => replaceLine('Checking the copy'),
+    end: () => replaceLine(''),
   };
 }
 

@@ -107,8 +107,9 @@ export function columnsOf(stream: 'output' | 'said'): number {
   return (stream === 'output' ? process.stdout : process.stderr).columns || 80;
 }
 
-/** Replaces the current line on standard error. Only for a terminal. */
+/** Replaces the current line on standard error, if it is a terminal and somebody wants to watch. */
 export function replaceLine(text: string): void {
+  if (!isWatched()) return;
   cursorTo(process.stderr, 0);
   clearLine(process.stderr, 0);
   put(process.stderr, visible(text));
