@@ -25,6 +25,12 @@ export type Verb = {
 
 export type Verbs = Readonly<Record<string, Verb>>;
 
+/** Verbs that all talk to a running service. */
+export function remote(verbs: Verbs): Verbs {
+  const isRemote = true;
+  return Object.fromEntries(Object.entries(verbs).map(([name, verb]) => [name, { ...verb, isRemote }]));
+}
+
 export function define(command: Command, verb: Verb): Command {
   const { description, options = [], examples, notes, isRemote, run } = verb;
   if (description !== undefined) command.description(description);

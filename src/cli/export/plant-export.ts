@@ -86,7 +86,6 @@ export const plantExport: Verb = {
   ],
   notes: `The file gets its name once it is complete and on disk; until then, an existing file stays. If the connection breaks, the export
 resumes where it was. CSV cannot tell an empty tag from none; ndjson and json contain everything exactly.`,
-  isRemote: true,
   run,
 };
 

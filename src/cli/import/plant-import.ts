@@ -44,7 +44,6 @@ again: within 24 hours, no row is added twice. Until the import is done, FILE.im
 
 A failed row does not stop the others: it goes to FILE.errors.csv, which you can correct and import. The exit code is 0
 when every row was added, 130 after Ctrl+C, and 1 otherwise.`,
-  isRemote: true,
   run,
 };
 

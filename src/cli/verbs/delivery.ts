@@ -20,7 +20,7 @@ import {
   shellWord,
 } from '../terminal/terminal.ts';
 import { parseTime, sinceRule } from '../terminal/time.ts';
-import { EVENT, eventId, option, parseId, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
+import { EVENT, eventId, option, parseId, remote, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
 type ListFlags = JsonFlags & {
@@ -47,7 +47,7 @@ const headings = [
   'WEBHOOK',
 ];
 
-export const verbs: Verbs = {
+export const verbs: Verbs = remote({
   list: {
     description: 'list the deliveries of a webhook, or of all of them, newest first',
     arguments: [webhookId('[webhook]')],
@@ -66,7 +66,6 @@ export const verbs: Verbs = {
       `delivery list ${WEBHOOK} --state failed --all`,
       `delivery list ${WEBHOOK} --json | jq -r '.[] | [.event, .state] | @tsv'`,
     ],
-    isRemote: true,
     async run(flags: ListFlags, webhook: string | undefined) {
       const { state, plant, since, until, all } = flags;
       const { limit = all ? Infinity : DEFAULT_LIMIT } = flags;
@@ -95,7 +94,6 @@ export const verbs: Verbs = {
       `delivery show ${WEBHOOK} ${EVENT}`,
       `delivery show ${WEBHOOK} ${EVENT} --json | jq '.history[-1]'`,
     ],
-    isRemote: true,
     async run(flags: JsonFlags, webhook: string, event: string) {
       const delivery = await serviceFor(flags).webhooks.delivery(webhook, event);
       if (flags.json) printJson(delivery);
@@ -107,7 +105,6 @@ export const verbs: Verbs = {
     arguments: [webhookId('<webhook>'), eventId()],
     options: [option('--json', 'print the answer as a JSON object')],
     examples: [`delivery redeliver ${WEBHOOK} ${EVENT}`],
-    isRemote: true,
     async run(flags: JsonFlags, webhook: string, event: string) {
       const delivery = await serviceFor(flags).webhooks.redeliver(webhook, event);
       if (flags.json) return printJson(delivery);
@@ -115,7 +112,7 @@ export const verbs: Verbs = {
       say(whyLater(delivery) ?? next);
     },
   },
-};
+});
 
 function rowOf({ event, type, state, attempts, nextAttemptAt = '-', plant, reason = '', webhook }: Delivery) {
   return [event, type, state, String(attempts), nextAttemptAt, String(plant.id), plant.name, reason, webhook];

@@ -5,7 +5,7 @@ import { eventPages } from '../events.ts';
 import { parseLimit, printArray, printTable } from '../pages.ts';
 import { outputAbandoned, prettyJson, say } from '../terminal/terminal.ts';
 import { parseTime, sinceRule } from '../terminal/time.ts';
-import { option, type Verbs } from '../verb.ts';
+import { option, remote, type Verbs } from '../verb.ts';
 import { follow, followOptions } from './listen.ts';
 
 type ListFlags = ApiFlags & { since?: string; limit?: number; json?: true };
@@ -13,7 +13,7 @@ type ListFlags = ApiFlags & { since?: string; limit?: number; json?: true };
 /** As wide as their widest cells, so that the pages of a long list line up. */
 const headings = ['EVENT'.padEnd(30), 'TYPE'.padEnd(13), 'CREATED'.padEnd(24), 'PLANT', 'NAME', 'TAG'];
 
-export const verbs: Verbs = {
+export const verbs: Verbs = remote({
   list: {
     description: 'list the events of the plants you may read, oldest first',
     options: [
@@ -22,7 +22,6 @@ export const verbs: Verbs = {
       option('--json', 'print a JSON array'),
     ],
     examples: ['event list --since 2h', "event list --json | jq -r '.[].plant.name'"],
-    isRemote: true,
     async run({ since, limit = Infinity, json, ...flags }: ListFlags) {
       const service = serviceFor(flags, { patience: {} });
       const pages = eventPages(service, { since, limit, signal: outputAbandoned() });
@@ -37,10 +36,9 @@ export const verbs: Verbs = {
     description: 'print events as they arrive; listen also forwards them to a receiver',
     options: followOptions(),
     examples: ['event watch', 'event watch --since 10m --json | jq --unbuffered -r .plant.name'],
-    isRemote: true,
     run: follow,
   },
-};
+});
 
 function rowOf({ id, type, createdAt, plant }: PlantEvent): string[] {
   return [id, type, createdAt, String(plant.id), plant.name, plant.tag ?? ''];

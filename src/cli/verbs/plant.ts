@@ -13,7 +13,7 @@ import { plantImport } from '../import/plant-import.ts';
 import { type PageQuery, pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
 import { interrupted } from '../terminal/signals.ts';
 import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../terminal/terminal.ts';
-import { accept, argument, option, parseId, type Verbs } from '../verb.ts';
+import { accept, argument, option, parseId, remote, type Verbs } from '../verb.ts';
 
 type CreateFlags = ApiFlags & { tag?: string; id?: PlantId; key?: string; json?: true };
 type ListFlags = ApiFlags & {
@@ -25,7 +25,7 @@ type ListFlags = ApiFlags & {
   ids?: true;
 };
 
-export const verbs: Verbs = {
+export const verbs: Verbs = remote({
   list: {
     description: 'list your plants by id, then plants that others share with you',
     options: [
@@ -43,7 +43,6 @@ export const verbs: Verbs = {
       'plant list --order desc --limit 20',
       'plant list --ids --tag Acer | xargs -r plant-store plant delete',
     ],
-    isRemote: true,
     async run(flags: ListFlags) {
       const { limit, tag, name, json, ids } = flags;
       const pages = wantedPages(serviceFor(flags, { patience: {} }), flags);
@@ -81,7 +80,6 @@ export const verbs: Verbs = {
       "plant create 'Bur oak' --tag Quercus --id 9007199254740993",
       'plant create Alder --key order-1042',
     ],
-    isRemote: true,
     async run(flags: CreateFlags, name: string) {
       const { tag, key = `cli-${randomUUID()}`, json } = flags;
       const hint = ` To retry safely, repeat the command with --key ${shellWord(key)}.`;
@@ -106,7 +104,6 @@ export const verbs: Verbs = {
       'plant delete 7 8 -5',
       'plant list --ids --tag Acer | xargs -r plant-store plant delete',
     ],
-    isRemote: true,
     /** An unknown id does not stop the others; any other failure does, and then the count is printed, too. */
     async run(flags: ApiFlags, ids: readonly PlantId[]) {
       const stopping = interrupted();
@@ -127,7 +124,7 @@ export const verbs: Verbs = {
   },
   import: plantImport,
   export: plantExport,
-};
+});
 
 function rowOf({ id, name, tag = '', owner }: ListedPlant): string[] {
   return [String(id), name, tag, owner];

@@ -9,7 +9,7 @@ import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { overlapOption, parseTime, roughDuration, sinceRule } from '../terminal/time.ts';
-import { argument, option, parseUpTo, required, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
+import { argument, option, parseUpTo, remote, required, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
 import { firstAttempt, renderDelivery, whyLater } from './delivery.ts';
 
 type JsonFlags = ApiFlags & { json?: true };
@@ -18,7 +18,7 @@ const RATE = `an integer from 1 to ${limits.rate}`;
 const NEW_RATE = `${RATE}, or none for no limit`;
 const parseNewRate = parseUpTo(limits.rate, NEW_RATE);
 
-export const verbs: Verbs = {
+export const verbs: Verbs = remote({
   create: {
     description: 'create a webhook and print its secret, which cannot be shown again',
     arguments: [argument('<url>', 'where to send every new plant: an https URL with a public address')],
@@ -32,7 +32,6 @@ export const verbs: Verbs = {
       "webhook create https://example.com/plants --description 'The greenhouse' --rate 20",
       'webhook create https://example.com/plants --json | jq -r .secret > secret',
     ],
-    isRemote: true,
     async run(flags: JsonFlags & { description?: string; rate?: number }, url: string) {
       const { description, rate } = flags;
       const made = await serviceFor(flags).webhooks.create({ url, description, rate });
@@ -47,7 +46,6 @@ export const verbs: Verbs = {
     description: 'list your webhooks with their health, oldest first',
     options: [option('--json', 'print the answer as a JSON array')],
     examples: ['webhook list', `webhook list --json | jq -r '.[] | select(.failed > 0) | .id'`],
-    isRemote: true,
     async run(flags: JsonFlags) {
       const webhooks = await serviceFor(flags).webhooks.list();
       if (flags.json) return printJson(webhooks);
@@ -63,7 +61,6 @@ export const verbs: Verbs = {
     arguments: [webhookId()],
     options: [option('--json', 'print the answer as a JSON object')],
     examples: [`webhook show ${WEBHOOK}`, `webhook show ${WEBHOOK} --json | jq .waiting`],
-    isRemote: true,
     async run(flags: JsonFlags, id: string) {
       const webhook = await serviceFor(flags).webhooks.get(id);
       if (flags.json) return printJson(webhook);
@@ -78,7 +75,6 @@ export const verbs: Verbs = {
       option('--json', 'print the delivery as a JSON object'),
     ],
     examples: [`webhook test ${WEBHOOK} --wait`, `webhook test ${WEBHOOK} --wait --json | jq .history`],
-    isRemote: true,
     async run(flags: JsonFlags & { wait?: true }, id: string) {
       const { webhooks } = serviceFor(flags);
       const sent = await webhooks.test(id);
@@ -111,7 +107,6 @@ export const verbs: Verbs = {
       `webhook update ${WEBHOOK} --to https://example.com/new`,
       `webhook update ${WEBHOOK} --description 'The greenhouse' --rate none`,
     ],
-    isRemote: true,
     async run(flags: JsonFlags & { to?: string; description?: string; rate?: number | 'none' }, id: string) {
       const { to: url } = flags;
       const rate = flags.rate === 'none' ? null : flags.rate;
@@ -133,7 +128,6 @@ export const verbs: Verbs = {
       option('--json', 'print a JSON object {secret, overlapUntil}'),
     ],
     examples: [`webhook rotate ${WEBHOOK} > secret`, `webhook rotate ${WEBHOOK} --overlap 7d`],
-    isRemote: true,
     async run(flags: JsonFlags & { overlap?: number }, id: string) {
       const overlap = flags.overlap === undefined ? undefined : flags.overlap / 1000;
       const rotated = await serviceFor(flags).webhooks.rotateSecret(id, { overlap });
@@ -147,7 +141,6 @@ export const verbs: Verbs = {
     description: 'enable a webhook and send its held deliveries',
     arguments: [webhookId()],
     examples: [`webhook enable ${WEBHOOK}`],
-    isRemote: true,
     async run(flags: ApiFlags, id: string) {
       const { waiting } = await serviceFor(flags).webhooks.update(id, { enabled: true });
       say(
@@ -159,7 +152,6 @@ export const verbs: Verbs = {
     description: 'disable a webhook and hold its deliveries until it is enabled again',
     arguments: [webhookId()],
     examples: [`webhook disable ${WEBHOOK}`],
-    isRemote: true,
     async run(flags: ApiFlags, id: string) {
       await serviceFor(flags).webhooks.update(id, { enabled: false });
       say(
@@ -179,7 +171,6 @@ export const verbs: Verbs = {
       `webhook replay ${WEBHOOK} --since 2h`,
       `webhook replay ${WEBHOOK} --since 2026-11-21T09:00:00Z --state failed`,
     ],
-    isRemote: true,
     async run(flags: JsonFlags & { since: string; state?: DeliveryState }, id: string) {
       const { since, state } = flags;
       const replayed = await serviceFor(flags).webhooks.replay(id, { since, state });
@@ -196,7 +187,6 @@ export const verbs: Verbs = {
     arguments: [webhookId()],
     options: [option('--yes', 'do not ask')],
     examples: [`webhook delete ${WEBHOOK}`, `webhook delete ${WEBHOOK} --yes`],
-    isRemote: true,
     async run(flags: ApiFlags & { yes?: true }, id: string) {
       const { webhooks } = serviceFor(flags);
       if (!flags.yes) {
@@ -207,7 +197,7 @@ export const verbs: Verbs = {
       say(`Deleted the webhook ${id} and its deliveries.`);
     },
   },
-};
+});
 
 async function confirm({ url, waiting }: Webhook): Promise<void> {
   insist(
