@@ -13,7 +13,7 @@ import { createErrorReport, prepareReport } from './errors.ts';
 import { bytesOf, endWith, type ImportFile, inspect, pipedBytes, rowsOf } from './file.ts';
 import { createMarker, type Marker, readMarker, removeMarker } from './marker.ts';
 import { type ImportSummary, printSummary, saySummary, showImportProgress } from './progress.ts';
-import { FORGOTTEN, type ImportCounts, rowsDone, sendRows } from './send-rows.ts';
+import { FORGOTTEN, type ImportCounts, rowsDone, type SendParts, sendRows } from './send-rows.ts';
 import { createSender } from './sender.ts';
 
 export type ImportFlags = ApiFlags & {
@@ -129,13 +129,10 @@ function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string)
   }
 }
 
-type Input = {
+type Input = Pick<SendParts, 'keyBase' | 'forgottenAt'> & {
   bytes: Readable;
-  keyBase: string;
   /** Undefined for a pipe, which tells only at its end and cannot be read again. */
   rows?: number;
-  /** When the service may start to forget rows that an earlier run added; undefined without such a run. */
-  forgottenAt?: number | undefined;
   /** Called when the import ends and has certainly added nothing. */
   onUntouched?(): void;
 };

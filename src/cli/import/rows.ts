@@ -8,8 +8,6 @@ import type { PlantFormat } from '../export/formats.ts';
 import { imports } from '../limits.ts';
 
 export type ImportRow = {
-  /** Its position among the rows, from 1: the same on every read. */
-  number: number;
   row: Row;
   /** Its cells for an error report, without the columns that an earlier report added. */
   cells(): readonly string[];
@@ -22,7 +20,7 @@ export type ImportRow = {
 export function createRowReader(format: PlantFormat): TextReader<ImportRow> {
   if (format === 'csv') return createTableReader();
   const createReader = format === 'json' ? createArrayReader : createLinesReader;
-  return numbered(createReader(imports.rowLength), ({ line, text }) => {
+  return mapped(createReader(imports.rowLength), ({ line, text }) => {
     const value = readValue(text);
     // The service's message for the same problem in a request body.
     const row =
@@ -38,7 +36,7 @@ function createTableReader(): TextReader<ImportRow> {
   let columns: Columns | undefined;
   let titles: readonly string[] = [];
 
-  const rows = numbered(reader, (record) => {
+  const rows = mapped(reader, (record) => {
     if (columns !== undefined) {
       const known = columns;
       const cells = () => reportedCells(known, record);
@@ -61,16 +59,11 @@ function createTableReader(): TextReader<ImportRow> {
 }
 
 /** @param read undefined for the names of the columns */
-function numbered<Item>(
+function mapped<Item>(
   reader: TextReader<Item>,
-  read: (item: Item) => Omit<ImportRow, 'number'> | undefined,
+  read: (item: Item) => ImportRow | undefined,
 ): TextReader<ImportRow> {
-  let number = 0;
-  const rows = (items: readonly Item[]): ImportRow[] =>
-    items.flatMap((item) => {
-      const row = read(item);
-      return row === undefined ? [] : { ...row, number: ++number };
-    });
+  const rows = (items: readonly Item[]) => items.flatMap((item) => read(item) ?? []);
   return { push: (text) => rows(reader.push(text)), end: () => rows(reader.end()) };
 }
 

@@ -18,9 +18,9 @@ export function rowsDone({ added, addedBefore, failed }: ImportCounts): number {
   return added + addedBefore + failed;
 }
 
-type SendParts = {
+export type SendParts = {
   rows: AsyncIterable<ImportRow[]>;
-  /** A row's key is this and its number: the same each time the row is sent. */
+  /** A row's key is this and its position among the rows, from 1: the same each time the row is sent. */
   keyBase: string;
   sender: Pick<Sender, 'send'>;
   report: Pick<ErrorReport, 'add'>;
@@ -40,13 +40,13 @@ type SendParts = {
 export async function sendRows(parts: SendParts): Promise<void> {
   const { stopping, concurrency } = parts;
   const settle = createSettler(parts);
-  const rows = eachOf(parts.rows);
+  const rows = keyed(parts);
 
   async function sendSome(): Promise<void> {
-    for await (const row of rows) {
+    for await (const [key, row] of rows) {
       if (stopping.signal.aborted) return;
       // Stop here, before the loop waits for more rows, perhaps from a silent pipe.
-      await settle(row).catch((error) => {
+      await settle(key, row).catch((error) => {
         stopping.abort();
         throw error;
       });
@@ -58,11 +58,12 @@ export async function sendRows(parts: SendParts): Promise<void> {
 }
 
 /** Callers may share the generator: each row goes to one of them. */
-async function* eachOf<T>(groups: AsyncIterable<T[]>): AsyncGenerator<T> {
-  for await (const group of groups) yield* group;
+async function* keyed({ rows, keyBase }: SendParts): AsyncGenerator<[key: string, row: ImportRow]> {
+  let number = 0;
+  for await (const group of rows) for (const row of group) yield [`${keyBase}-${++number}`, row];
 }
 
-function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: SendParts) {
+function createSettler({ sender, report, counts, clock, forgottenAt }: SendParts) {
   /** Rows since the last one that an earlier run had added. */
   let newInARow = 0;
 
@@ -73,11 +74,11 @@ function createSettler({ sender, report, counts, keyBase, clock, forgottenAt }: 
     newInARow < imports.requests.most &&
     clock.now() >= forgottenAt;
 
-  return async (importRow: ImportRow): Promise<void> => {
-    const { row, number } = importRow;
+  return async (key: string, importRow: ImportRow): Promise<void> => {
+    const { row } = importRow;
     if ('problem' in row) return fail(row.problem);
     if (mayBeForgotten(row.draft)) throw new Failure(FORGOTTEN);
-    const sent = await sender.send(`${keyBase}-${number}`, plantJson(row.draft));
+    const sent = await sender.send(key, plantJson(row.draft));
     if (sent.was === 'refused') return fail(sent.error);
     if (sent.was === 'left') return;
     newInARow = sent.before ? 0 : newInARow + 1;

@@ -8,7 +8,6 @@ const FORGOTTEN_AT = 1_000;
 
 async function* rowsFrom(drafts: readonly { name: string; id?: bigint }[]): AsyncGenerator<ImportRow[]> {
   yield drafts.map((draft, i) => ({
-    number: i + 1,
     row: { line: i + 1, draft },
     cells: () => [],
     titles: [],
