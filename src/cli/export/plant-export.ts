@@ -19,14 +19,7 @@ import {
   writeJson,
 } from '../terminal/terminal.ts';
 import { argument, option, type Verb } from '../verb.ts';
-import {
-  formatOf,
-  type ListedPlant,
-  type PlantFormat,
-  type PlantWriter,
-  plantFormats,
-  plantWriter,
-} from './formats.ts';
+import { formatOf, type ListedPlant, type PlantFormat, plantFormats, plantWriter } from './formats.ts';
 
 type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true; force?: true };
 
@@ -44,26 +37,19 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
   const owner = flags.shared ? undefined : (flags.owner ?? user);
   // Not before: until here there is nothing to clean up, and Ctrl+C ends the process at once.
   const signal = file === undefined ? outputAbandoned() : interrupted(stopping);
+  const order: ExportOrder = { file, format, owner, isOwn: owner === user, signal };
+  const pages = pagesOf(service.plants.page, { limit: Infinity, signal });
   const progress = showProgress('Exporting');
-  const walk = (write: Write) =>
-    exportPlants({
-      pages: pagesOf(service.plants.page, { limit: Infinity, signal }),
-      signal,
-      owner,
-      isOwn: owner === user,
-      writer: plantWriter(format, owner === undefined),
-      write,
-      // On a terminal the plants themselves show the progress.
-      onProgress: (count) => (file ?? !isOutputShown()) && progress.update(`${count} plants`),
-    });
-  const [toOutput, safe] = format === 'csv' ? [writeCsv, safeCsv] : [writeJson, safeJson];
+  // On a terminal the plants themselves show the progress.
+  const onProgress = (count: number) => (file ?? !isOutputShown()) && progress.update(`${count} plants`);
+  const walk = (write: Write) => exportPlants(order, pages, write, onProgress);
   const exporting =
     file === undefined
-      ? walk(toOutput)
-      : toFile(file, walk, { signal, safe, replaces: flags.force ?? false });
+      ? walk(format === 'csv' ? writeCsv : writeJson)
+      : toFile(file, order, flags.force ?? false, walk);
   const exported = await exporting.finally(progress.end);
   // An aborted export exported nothing.
-  if (!signal.aborted) sayWhat(exported, { file, owner, format });
+  if (!signal.aborted) sayWhat(exported, order);
 }
 
 export const plantExport: Verb = {
@@ -92,11 +78,25 @@ resumes where it was. CSV cannot tell an empty tag from none; ndjson and json co
 /** Names for standard output. */
 const OUTPUT: readonly (string | undefined)[] = [undefined, '-', '/dev/stdout', '/dev/fd/1'];
 
+type ExportOrder = {
+  /** Undefined for standard output. */
+  file: string | undefined;
+  format: PlantFormat;
+  /** Undefined for all plants that the user may read. */
+  owner: string | undefined;
+  /** Whether the owner is the user. */
+  isOwn: boolean;
+  /** Aborting it ends the pages early. */
+  signal: AbortSignal;
+};
+
 async function toFile(
   file: string,
+  { format, signal }: ExportOrder,
+  replaces: boolean,
   walk: (write: Write) => Promise<Exported>,
-  { signal, safe, replaces }: { signal: AbortSignal; safe(text: string): string; replaces: boolean },
 ): Promise<Exported> {
+  const safe = format === 'csv' ? safeCsv : safeJson;
   return writeAtomically(file, { replaces }, async (write, isTerminal) => {
     const exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
     if (signal.aborted) throw new Failure(`The export was stopped. ${file} is unchanged.`);
@@ -106,26 +106,18 @@ async function toFile(
   });
 }
 
-type ExportParts = {
-  pages: AsyncIterable<Page<ListedPlant>>;
-  /** Aborting it ends the pages early. */
-  signal: AbortSignal;
-  /** Undefined for all plants that the user may read. */
-  owner: string | undefined;
-  /** Whether the owner is the user. */
-  isOwn: boolean;
-  writer: PlantWriter;
-  write: Write;
-  /** @param count plants so far */
-  onProgress(count: number): void;
-};
-
 /**
  * Writes plants page by page. The list starts with the user's own plants and groups them by owner, so the export stops
  * where the wanted owner's plants end. Throws a `Failure` when another owner has none that the user may read.
+ * @param onProgress called with the number of plants so far
  */
-async function exportPlants(parts: ExportParts) {
-  const { pages, signal, owner, isOwn, writer, write, onProgress } = parts;
+async function exportPlants(
+  { format, owner, isOwn, signal }: ExportOrder,
+  pages: AsyncIterable<Page<ListedPlant>>,
+  write: Write,
+  onProgress: (count: number) => void,
+) {
+  const writer = plantWriter(format, owner === undefined);
   const isWanted = (plant: ListedPlant) => owner === undefined || plant.owner === owner;
   let [count, emptyTags, others] = [0, 0, false];
   for await (const { items: plants } of pages) {
@@ -157,9 +149,7 @@ async function exportPlants(parts: ExportParts) {
 
 type Exported = Awaited<ReturnType<typeof exportPlants>>;
 
-type Telling = { file: string | undefined; owner: string | undefined; format: PlantFormat };
-
-function sayWhat({ count, others, emptyTags }: Exported, { file, owner, format }: Telling): void {
+function sayWhat({ count, others, emptyTags }: Exported, { file, owner, format }: ExportOrder): void {
   const of = owner === undefined ? '' : ` of "${owner}"`;
   say(`Exported ${counted(count, 'plant')}${of}${file === undefined ? '' : ` to ${file}`}.`);
   if (others)
