@@ -8,7 +8,7 @@ export const plantFormats = ['csv', 'ndjson', 'json'] as const;
 export type PlantFormat = (typeof plantFormats)[number];
 
 /** Writes a file of plants in parts. */
-export type PlantWriter = {
+type PlantWriter = {
   begin: string;
   /** @param isFirst whether these are the first plants */
   rows(plants: readonly ListedPlant[], isFirst: boolean): string;

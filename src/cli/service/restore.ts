@@ -88,18 +88,12 @@ function refuseSource(from: string, { path }: EmbeddedStore): void {
 function refuseServed(from: string, storeName: string): void {
   const real = realpathSync(from);
   const folder = dirname(real);
-  if (basename(real) !== storeName || !isServedFolder(folder)) return;
+  if (basename(real) !== storeName) return;
+  const isBusy = onFiles(`Checking for a server on ${folder} failed`, () => isServed(servingLock(folder)));
+  if (!isBusy) return;
   throw new Failure(
     `A server is running on ${from}. Back it up instead: plant-store backup FILE --data-dir ${shellWord(folder)}`,
   );
-}
-
-function isServedFolder(folder: string): boolean {
-  try {
-    return isServed(servingLock(folder));
-  } catch (error) {
-    throw fileFailure(error, `Checking for a server on ${folder} failed`);
-  }
 }
 
 /** Does the work in the data folder while no server can start there. On failure, removes what it created. */
@@ -112,7 +106,7 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
     const unlock = lockAgainstServers(dataDir, refusal);
     try {
       // At once: even after a failed restore the service must be able to take the lock.
-      giveLock(dataDir, lockPath);
+      onFiles(`The data folder ${dataDir} cannot be used`, () => giveToOwnerOf(dataDir, [lockPath]));
       return await work();
     } catch (error) {
       if (isNew) rmSync(lockPath, { force: true });
@@ -126,11 +120,12 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
   }
 }
 
-function giveLock(dataDir: string, lockPath: string): void {
+/** @param what as for `fileFailure` */
+function onFiles<T>(what: string, work: () => T): T {
   try {
-    giveToOwnerOf(dataDir, [lockPath]);
+    return work();
   } catch (error) {
-    throw fileFailure(error, `The data folder ${dataDir} cannot be used`);
+    throw fileFailure(error, what);
   }
 }
 
@@ -143,7 +138,7 @@ function removeEmpty(folder: string): void {
 
 /** Creates the folder and its parents. Returns the new ones, the innermost first. */
 function makeFolder(dataDir: string): string[] {
-  try {
+  return onFiles(`The data folder ${dataDir} cannot be created`, () => {
     const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     if (made === undefined) return [];
     const first = resolve(made);
@@ -153,9 +148,7 @@ function makeFolder(dataDir: string): string[] {
     }
     giveToOwnerOf(dirname(first), folders);
     return folders;
-  } catch (error) {
-    throw fileFailure(error, `The data folder ${dataDir} cannot be created`);
-  }
+  });
 }
 
 function tell(from: string, { plants, before, isReadable }: Restored): void {
