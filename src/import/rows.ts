@@ -22,11 +22,10 @@ export type Columns = {
 const REPORTED: readonly string[] = ['line', 'error'];
 const KNOWN: readonly string[] = ['id', 'name', 'tag', ...REPORTED];
 
-const BYTE_ORDER_MARK = /^\uFEFF/;
-
 /** Reads the first row of a table, in any case. Throws an `Error` whose message is a sentence for a person. */
 export function columnsOf(header: readonly string[]): Columns {
-  const names = header.map((cell, index) => (index === 0 ? cell.replace(BYTE_ORDER_MARK, '') : cell).trim());
+  // Also removes a byte order mark.
+  const names = header.map((cell) => cell.trim());
   const titles = names.map((name) => name.toLowerCase());
   for (const [index, title] of titles.entries()) {
     if (!KNOWN.includes(title)) {
