@@ -3,6 +3,8 @@ import type { Delivery, Webhook } from './schemas.ts';
 /** A webhook that needs attention. */
 export type Concern<W> = {
   webhook: W;
+  /** 0 for the most urgent. */
+  rank: number;
   kind: 'bad' | 'warn';
   /** In sentences. */
   problem: string;
@@ -13,11 +15,7 @@ export type Concern<W> = {
 export type Step = { do: 'enable' } | { do: 'replay' } | { do: 'look'; at: Delivery['state'] | undefined };
 
 /** The webhook's fields that decide. */
-export type WebhookHealth = Pick<Webhook, 'status' | 'waiting' | 'failed'> & {
-  [K in 'disabledReason' | 'pausedUntil' | 'lastSuccessAt' | 'lastFailureAt' | 'oldestWaitingAge']?:
-    | Webhook[K]
-    | undefined;
-};
+export type WebhookHealth = Omit<Webhook, 'id' | 'url' | 'publicKey' | 'createdAt'>;
 
 /** A delivery that has waited less than this needs no help: the first retry comes after 5 s. */
 const LATE_SECONDS = 60;
@@ -36,14 +34,10 @@ export function needingAttention<W extends WebhookHealth>(
       const trouble = troubleOf(webhook, timeText);
       return trouble ? [{ webhook, ...trouble }] : [];
     })
-    .sort((a, b) => a.rank - b.rank)
-    .map(({ rank: _, ...concern }) => concern);
+    .sort((a, b) => a.rank - b.rank);
 }
 
-type Trouble = Omit<Concern<unknown>, 'webhook'> & {
-  /** 0 for the most urgent. */
-  rank: number;
-};
+type Trouble = Omit<Concern<unknown>, 'webhook'>;
 
 function troubleOf(webhook: WebhookHealth, timeText: (time: string) => string): Trouble | undefined {
   const { status, disabledReason, pausedUntil, failed, waiting, oldestWaitingAge: age = 0 } = webhook;
