@@ -90,6 +90,8 @@ export function createRequests(
     });
   }
 
+  const read = async <Body>(request: ApiRequest) => (await send<Body>(request)).body;
+
   return {
     /** The URL of the service, without a trailing slash. */
     base,
@@ -98,15 +100,12 @@ export function createRequests(
     open,
     send,
     /** Like `send`, but returns only the body. */
-    read: async <Body>(request: ApiRequest) => (await send<Body>(request)).body,
+    read,
+    /** POSTs a body and returns that of the response. */
+    post: <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
+      read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) }),
   };
 }
-
-/** A function that POSTs a body. */
-export const postsTo =
-  ({ read }: Pick<Requests, 'read'>) =>
-  <Body>(path: readonly string[], body: object, options: KeyedOptions = {}) =>
-    read<Body>({ ...options, method: 'POST', path, body: JSON.stringify(body) });
 
 /** Sends once. Resolves with the head of a 2xx response. */
 function opener(base: string, { token, fetch = globalThis.fetch }: PlantStoreOptions) {

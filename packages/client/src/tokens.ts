@@ -1,4 +1,4 @@
-import { type CallOptions, type KeyedOptions, postsTo, type Requests } from './requests.ts';
+import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
 import type { Token, TokenCreated, TokenInput, TokenRotated, TokenRotationInput } from './schemas.ts';
 
 /**
@@ -16,8 +16,7 @@ export type Tokens = {
   revoke(id: string, options?: CallOptions): Promise<void>;
 };
 
-export function tokensOf({ read }: Requests): Tokens {
-  const post = postsTo({ read });
+export function tokensOf({ read, post }: Requests): Tokens {
   return {
     list: (options) => read({ ...options, path: ['tokens'] }),
     create: (token = {}, options) => post(['tokens'], token, options),

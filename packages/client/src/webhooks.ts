@@ -1,6 +1,6 @@
 import type { Int64Input } from './json.ts';
 import { type InPages, type OnePage, type Page, pageOf, walk } from './pages.ts';
-import { type CallOptions, type KeyedOptions, postsTo, type Requests } from './requests.ts';
+import type { CallOptions, KeyedOptions, Requests } from './requests.ts';
 import type {
   Delivery,
   DeliveryWithHistory,
@@ -65,9 +65,7 @@ export type Webhooks = {
   redeliver(id: string, event: string, options?: KeyedOptions): Promise<Delivery>;
 };
 
-export function webhooksOf({ send, read }: Requests): Webhooks {
-  const post = postsTo({ read });
-
+export function webhooksOf({ send, read, post }: Requests): Webhooks {
   const page = async (
     path: readonly string[],
     { signal, ...query }: CallOptions & Record<string, unknown> = {},
