@@ -127,15 +127,12 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 function onInterrupt(cleanUp: () => void): () => void {
   function interrupted(signal: NodeJS.Signals): void {
     cleanUp();
-    forget();
-    // Re-sends the signal to end at once: an SQLite statement may run for long.
+    // Nothing handles it a second time, so it ends the process at once: an SQLite statement may run for long.
     process.kill(process.pid, signal);
   }
 
-  function forget(): void {
+  for (const signal of SIGNALS) process.once(signal, interrupted);
+  return () => {
     for (const signal of SIGNALS) process.off(signal, interrupted);
-  }
-
-  for (const signal of SIGNALS) process.on(signal, interrupted);
-  return forget;
+  };
 }
