@@ -3,7 +3,6 @@ import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts'
 import type { PlantEvent } from '../../packages/client/src/schemas.ts';
 import type { Service } from './api.ts';
 import type { Api } from './api-options.ts';
-import { requests } from './limits.ts';
 import { type PageQuery, pagesOf } from './pages.ts';
 
 type EventOptions = {
@@ -14,24 +13,22 @@ type EventOptions = {
 
 /**
  * The events up to now, oldest first.
- * @param limit events in all; Infinity for all
  * @param onPage called with the cursor after each page
  */
 export function eventPages(
-  { events }: Service,
-  { since, signal, limit }: EventOptions & { limit: number },
+  { events }: { events: Pick<Service['events'], 'page'> },
+  { since, signal }: EventOptions,
   onPage: (cursor: string) => void = () => {},
 ): AsyncGenerator<Page<PlantEvent>> {
   const first = since === undefined ? -Infinity : Date.parse(since);
-  const ask = async ({ limit: left, ...query }: PageQuery): Promise<Page<PlantEvent>> => {
-    const { items, cursor } = await events.page({ ...query, limit: requests.pageItems });
+  const ask = async (query: PageQuery): Promise<Page<PlantEvent>> => {
+    const { items, cursor } = await events.page(query);
     onPage(cursor);
     // An unreadable time counts as late: better shown than lost.
     const wanted = items.filter(({ createdAt }) => !(Date.parse(createdAt) < first));
-    const isEnd = items.length < requests.pageItems && wanted.length <= left;
-    return { items: wanted.slice(0, left), next: isEnd ? undefined : cursor };
+    return { items: wanted, next: items.length < query.limit ? undefined : cursor };
   };
-  return pagesOf(ask, { limit, signal });
+  return pagesOf(ask, { limit: Infinity, signal });
 }
 
 type FollowOptions = EventOptions & {
@@ -51,7 +48,7 @@ export async function* followEvents(
 ): AsyncGenerator<PlantEvent> {
   let after: string | undefined;
   if (since !== undefined) {
-    const pages = eventPages(service, { since, signal, limit: Infinity }, (cursor) => {
+    const pages = eventPages(service, { since, signal }, (cursor) => {
       after = cursor;
     });
     for await (const { items } of pages) yield* items;

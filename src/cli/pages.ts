@@ -30,6 +30,19 @@ export async function* pagesOf<Item>(
   } while (cursor !== undefined && left > 0 && !signal?.aborted);
 }
 
+/** The first `limit` items. Reads on until it is known whether there are more. */
+export async function* firstOf<Item>(
+  pages: AsyncIterable<Page<Item>>,
+  limit: number,
+): AsyncGenerator<Page<Item>> {
+  let left = limit;
+  for await (const { items, next = '' } of pages) {
+    yield { items: items.slice(0, left), next: items.length > left ? next : undefined };
+    left -= items.length;
+    if (left < 0) return;
+  }
+}
+
 async function printPages<Item>(
   pages: AsyncIterable<Page<Item>>,
   put: (items: readonly Item[], isFirst: boolean) => void | Promise<void>,

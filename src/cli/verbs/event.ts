@@ -2,7 +2,7 @@ import type { PlantEvent } from '../../../packages/client/src/schemas.ts';
 import { serviceFor } from '../api.ts';
 import type { ApiFlags } from '../api-options.ts';
 import { eventPages } from '../events.ts';
-import { parseLimit, printArray, printTable } from '../pages.ts';
+import { firstOf, parseLimit, printArray, printTable } from '../pages.ts';
 import { outputAbandoned, prettyJson, say } from '../terminal/terminal.ts';
 import { parseTime, sinceRule } from '../terminal/time.ts';
 import { option, remote, type Verbs } from '../verb.ts';
@@ -24,7 +24,7 @@ export const verbs: Verbs = remote({
     examples: ['event list --since 2h', "event list --json | jq -r '.[].plant.name'"],
     async run({ since, limit = Infinity, json, ...flags }: ListFlags) {
       const service = serviceFor(flags, { patience: {} });
-      const pages = eventPages(service, { since, limit, signal: outputAbandoned() });
+      const pages = firstOf(eventPages(service, { since, signal: outputAbandoned() }), limit);
       const { isEmpty, hasMore } = await (json
         ? printArray(pages, prettyJson)
         : printTable(pages, headings, rowOf));

@@ -10,7 +10,15 @@ import type { ListedPlant } from '../export/formats.ts';
 import { plantExport } from '../export/plant-export.ts';
 import { Failure, messageOf } from '../failure.ts';
 import { plantImport } from '../import/plant-import.ts';
-import { type PageQuery, pagesOf, parseLimit, printArray, printLines, printTable } from '../pages.ts';
+import {
+  firstOf,
+  type PageQuery,
+  pagesOf,
+  parseLimit,
+  printArray,
+  printLines,
+  printTable,
+} from '../pages.ts';
 import { interrupted } from '../terminal/signals.ts';
 import { insist, outputAbandoned, print, say, shellWord, writeJson } from '../terminal/terminal.ts';
 import { accept, argument, option, parseId, remote, type Verbs } from '../verb.ts';
@@ -139,14 +147,15 @@ async function* wantedPages(
   const page = (query: PageQuery) => service.plants.page({ ...query, name, order });
   if (tag === undefined && !ids) return yield* pagesOf(page, { limit, signal });
   const user = ids && (await service.me()).user;
-  let left = limit;
-  for await (const { items, next } of pagesOf(page, { limit: Infinity, signal })) {
-    const own = user === undefined ? items : items.filter(({ owner }) => owner === user);
-    const wanted = tag === undefined ? own : own.filter((plant) => plant.tag === tag);
-    yield { items: wanted.slice(0, left), next: wanted.length > left ? (next ?? '') : undefined };
-    left -= wanted.length;
-    // The user's own plants come first.
-    if (left < 0 || own.length < items.length) return;
+  yield* firstOf(wanted(), limit);
+
+  async function* wanted(): AsyncGenerator<Page<ListedPlant>> {
+    for await (const { items, next } of pagesOf(page, { limit: Infinity, signal })) {
+      const own = user === undefined ? items : items.filter(({ owner }) => owner === user);
+      yield { items: tag === undefined ? own : own.filter((plant) => plant.tag === tag), next };
+      // The user's own plants come first.
+      if (own.length < items.length) return;
+    }
   }
 }
 

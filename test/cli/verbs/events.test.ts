@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventPages } from '../../../src/cli/events.ts';
+import { requests } from '../../../src/cli/limits.ts';
+import { firstOf } from '../../../src/cli/pages.ts';
 import { run } from '../../../testkit/processes/program.ts';
 import { dataOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
 import { watch } from '../watch.ts';
@@ -29,6 +32,27 @@ test('event list shows all events, oldest first, or those since a time', async (
   const one = await verb('event', 'list', '--limit', '1', '--json');
   assert.deepEqual([JSON.parse(one.stdout).length, one.stderr.slice(0, 14)], [1, 'There are more']);
 });
+
+for (const more of [0, 1]) {
+  test(`a list that a full page of events completes knows that ${more} more exist`, async () => {
+    const events = Array.from({ length: requests.pageItems + more }, (_, i) => {
+      const plant = { id: i, name: 'Alder' };
+      return { id: `evt_${i}`, type: 'plant.created' as const, createdAt: '2026-11-21T12:00:00Z', plant };
+    });
+    const page = async ({ cursor = '0', limit = 100 } = {}) => {
+      const items = events.slice(Number(cursor), Number(cursor) + limit);
+      return { items, cursor: String(Number(cursor) + items.length) };
+    };
+    const { signal } = new AbortController();
+    let [listed, hasMore] = [0, false];
+    const pages = eventPages({ events: { page } }, { signal });
+    for await (const { items, next } of firstOf(pages, requests.pageItems)) {
+      listed += items.length;
+      hasMore = next !== undefined;
+    }
+    assert.deepEqual([listed, hasMore], [requests.pageItems, more > 0]);
+  });
+}
 
 test('event watch --since prints earlier events, and then those that arrive', async (t) => {
   const { env, plant } = await startRemote(t);
