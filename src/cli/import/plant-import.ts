@@ -4,7 +4,7 @@ import { readApi } from '../api-options.ts';
 import { formatOf, type PlantFormat, plantFormats } from '../export/formats.ts';
 import { imports } from '../limits.ts';
 import { abortOnSignal } from '../terminal/signals.ts';
-import { insist, printJson, say } from '../terminal/terminal.ts';
+import { counted, insist, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, parseLength, roughDuration } from '../terminal/time.ts';
 import { argument, option, parseFile, parseUpTo, type Verb } from '../verb.ts';
 import { bytesOf, inspect, isRereadable } from './file.ts';
@@ -82,6 +82,6 @@ async function check(file: string, format: PlantFormat, { json }: ImportFlags): 
   });
   if (failed > imports.shownProblems) insist(`… and ${failed - imports.shownProblems} more rows like these`);
   if (json) printJson({ rows, failed });
-  say(`${rows} rows read, ${failed === 0 ? 'all valid' : `${failed} invalid`}. Nothing was sent.`);
+  say(`${counted(rows, 'row')} read, ${failed === 0 ? 'all valid' : `${failed} invalid`}. Nothing was sent.`);
   return failed === 0;
 }

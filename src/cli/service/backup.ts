@@ -11,7 +11,7 @@ import { storeSchema } from '../../store/sqlite/files/inspect.ts';
 import { refuseForeignLink, thereAlready } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { showWholeProgress, sizeText } from '../terminal/progress.ts';
-import { printJson, say, shellWord } from '../terminal/terminal.ts';
+import { counted, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
@@ -45,7 +45,9 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
   const made = await write(store, to, flags);
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(3));
   if (flags.json) return printJson({ path: to, ...made, seconds });
-  say(`Backed up ${made.plants} plants to ${to}: ${sizeText(made.bytes)} in ${seconds} s, checked.`);
+  say(
+    `Backed up ${counted(made.plants, 'plant')} to ${to}: ${sizeText(made.bytes)} in ${seconds} s, checked.`,
+  );
   say('It contains the secrets of webhooks and the hashes of tokens: keep it private.');
 }
 

@@ -7,7 +7,7 @@ import { giveToOwnerOf, type Restored, restoreStore } from '../../store/sqlite/f
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import { Failure } from '../failure.ts';
 import { showWholeProgress } from '../terminal/progress.ts';
-import { insist, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { counted, insist, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
@@ -152,7 +152,7 @@ function makeFolder(dataDir: string): string[] {
 }
 
 function tell(from: string, { plants, before, isReadable }: Restored): void {
-  say(`Restored ${plants} plants from ${from}. To start the service: plant-store serve`);
+  say(`Restored ${counted(plants, 'plant')} from ${from}. To start the service: plant-store serve`);
   if (before === undefined) return;
   say(`The previous store is kept, including its secrets: ${before}`);
   const back = `To go back to it: plant-store restore ${shellWord(before)}. When`;
@@ -163,7 +163,7 @@ function tell(from: string, { plants, before, isReadable }: Restored): void {
 function warn({ before, waiting, revived }: Restored): void {
   if (waiting > 0) {
     say(
-      `warning: ${waiting} deliveries were waiting when the backup was written. They are sent when the service starts, ` +
+      `warning: Deliveries waiting when the backup was written: ${waiting}. They are sent when the service starts, ` +
         'again if they have been sent since, with the same webhook-id.',
     );
   }

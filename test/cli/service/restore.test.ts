@@ -322,7 +322,7 @@ test('a backup of an older schema is written and restored unchanged, and the nex
     makeFirstVersion(path);
     const [file, target] = [join(folder, 'plants.backup'), join(folder, 'target')];
     wordsOf(await run(['backup', file, '--data-dir', folder]));
-    assert.match(wordsOf(await restore(target, file)), /^Restored 1 plants/);
+    assert.match(wordsOf(await restore(target, file)), /^Restored 1 plant from/);
     const service = await serve(target);
     await service.stop();
     wordsOf(await run(['backup', file, '--force', '--data-dir', target]));
