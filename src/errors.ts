@@ -8,7 +8,7 @@ import { http } from './limits.ts';
 export const catalogue = {
   40000: 'The request line, a header or an escape cannot be read.',
   40001: 'The body is not JSON; duplicate members, invalid UTF-8 and nesting over 32 count as such.',
-  40002: 'The body does not describe what it should; the message names the member and its rule.',
+  40002: 'A member of the body is missing, unknown or invalid; the message names the member and its rule.',
   40003: 'A query parameter is unknown, repeated or out of its range.',
   40004: 'The id in the path is not a 64-bit integer in its canonical decimal form.',
   40005: 'The Authorization header cannot be read.',

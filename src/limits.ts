@@ -108,7 +108,7 @@ export const access = {
   labelLength: 255,
   /** How long an old token keeps working after a rotation: time to deploy the new one, not to forget it. */
   tokenOverlapMs: { default: 24 * HOUR, most: 30 * 24 * HOUR },
-  /** Live tokens with which a user gets no other over the API; of those that ended as many are kept. */
+  /** The most live tokens of a user over the API. Of the expired and revoked ones, as many are kept. */
   tokensPerUser: 100,
   /** The longest `expiresIn`, in seconds: ten years. For longer, leave it out. */
   tokenLifetimeSeconds: 10 * 365 * 24 * 60 * 60,
@@ -212,8 +212,9 @@ export const database = {
    * `deadlock_timeout`, after which the server stops an autovacuum that is in the way.
    */
   longestMigrationLockMs: 1.6 * SECOND,
-  /** How long a migration leaves the tables to others before it tries again, at least, and in multiples of its wait. */
+  /** How long a migration leaves the tables to others before it tries again, at least. */
   migrationPauseMs: SECOND / 5,
+  /** The same in multiples of its last wait, if that is longer. */
   migrationPauses: 3,
   /** How often to log that a migration is waiting. */
   migrationTellMs: 60 * SECOND,
@@ -368,9 +369,9 @@ export const lanes = {
   marginMs: 2 * SECOND,
   /** How often a replica checks which others dispatch. */
   lookMs: 1 * SECOND,
-  /** When a lane's favourite has left its work for this long, others take the lane: one look and two searches. */
+  /** When a lane's preferred replica has left its work for this long, others take it: one look and two searches. */
   orphanMs: 2.5 * SECOND,
-  /** How long they keep it then. If its favourite ignored it each time, it would wait for `orphanMs` in each of these. */
+  /** How long they keep it: a preferred replica that never takes it then delays it once in this time, not always. */
   keptMs: 60 * SECOND,
   /** A search finds what is due this soon and leaves the rest to a later one, so that waiting retries are not read each time. */
   foundAheadMs: 5 * SECOND,

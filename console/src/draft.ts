@@ -25,7 +25,9 @@ export function readDraft({ id, name, tag }: DraftText): Draft | { errors: Draft
 export function readId(typed: string): { id?: string; error?: string } {
   const id = typed.trim();
   if (id === '') return {};
-  return problem('id', [id, 'x', '']).id === undefined ? { id } : { error: 'This is not an id.' };
+  return problem('id', [id, 'x', '']).id === undefined
+    ? { id }
+    : { error: 'An id is a 64-bit integer, such as 7 or -5.' };
 }
 
 function problem(field: keyof DraftText, cells: string[]): DraftErrors {

@@ -83,7 +83,7 @@ function clientFor(token: string, options: { retries?: number } = {}): PlantStor
     // it.
     if (response.status === 401 && session.peek()?.store === client && !isHeld()) {
       signOut(
-        'The service no longer accepts the token: it expired or was revoked. Sign in again to continue here.',
+        'The service no longer accepts the token: it expired or was revoked, or its user was disabled. Sign in again to continue here.',
       );
     }
     return response;

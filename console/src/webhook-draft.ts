@@ -19,7 +19,7 @@ export function errorsOf({ url, description, rate }: WebhookText): WebhookErrors
   const target = URL.canParse(url.trim()) ? new URL(url.trim()) : null;
   if (url.trim() === '') errors.url = 'A webhook needs a URL.';
   else if (target === null || !/^https?:$/.test(target.protocol)) {
-    errors.url = 'This is not a URL, such as https://example.com/plants.';
+    errors.url = 'This is not a URL. Enter one such as https://example.com/plants.';
   }
   if ([...description].length > MOST_CHARACTERS) {
     errors.description = `A description has at most ${MOST_CHARACTERS} characters.`;

@@ -30,7 +30,7 @@ const STATES: Record<Delivery['state'], Shown> = {
 export function expectationOf({ state, nextAttemptAt }: Delivery, now = Date.now()): string {
   if (state === 'held') return 'It is held until the webhook is enabled.';
   const isLater = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now + 1_000;
-  return isLater ? `It is sent ${fromNow(nextAttemptAt, now)}.` : 'It is sent next.';
+  return isLater ? `It will be sent ${fromNow(nextAttemptAt, now)}.` : 'It will be sent next.';
 }
 
 /** What a delivery is about, as a title. */

@@ -11,8 +11,8 @@ not start: it exits with code 2 and prints one line for each problem. Every verb
 const NOTES = `## Notes
 
 **\`BOOTSTRAP_TOKEN\`** has no flag, because everybody on the machine can see a command line. Set only one of it and
-\`BOOTSTRAP_TOKEN_FILE\`. The user \`admin\` then has exactly that token, in addition to tokens made with
-\`plant-store token create\`. Starting with another value replaces it; starting without one keeps it. If neither is set,
+\`BOOTSTRAP_TOKEN_FILE\`. The token acts for the user \`admin\`, with every scope. Starting with another value replaces
+it; starting without one keeps it. Tokens created with \`plant-store token create\` are not affected. If neither is set,
 the first start creates a token and prints it once.
 
 **\`WEBHOOK_ALLOWED_NETWORKS\`**: CIDRs separated by commas, such as \`10.0.0.0/8,fd00::/8\`. Without it, webhooks reach
@@ -33,8 +33,9 @@ requests are answered 429 \`42900\`. Answers then carry \`RateLimit\` and \`Rate
 **\`TRUST_PROXY\`**: CIDRs separated by commas. Without it, every client behind a proxy has the proxy's address, so they
 all share one count of failed authentications.
 
-**\`OTEL_…\`**: the service makes traces only if \`OTEL_EXPORTER_OTLP_ENDPOINT\` is set. They need packages that
-only the container image has; without them the service does not start, and says which to install. The names are
+**\`OTEL_…\`**: the service exports traces only if \`OTEL_EXPORTER_OTLP_ENDPOINT\` is set. It then needs packages that a
+checkout and the container image have and the npm package lacks; without them the service does not start, and says which
+to install. The names are
 OpenTelemetry's own. \`OTEL_EXPORTER_OTLP_HEADERS\` has no flag, because it may hold a key. See
 [Traces](../how-to/trace.md).`;
 

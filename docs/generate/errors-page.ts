@@ -20,14 +20,13 @@ sentence for a person and may be worded differently tomorrow. The name after eac
 40005), \`Allow\` (405), \`Retry-After\` (429 and 503), and \`X-Request-Id\`: quote it, the
 [log](../how-to/observe.md#the-log) has it. Only what is refused before it is read as a request has no id.
 
-**What to retry.** 408, 429 and 503 are passing: try again, after \`Retry-After\` where it is given. After **50301**
-nobody knows whether the write took place: repeat it with the same \`id\`; 40900 then says that it did. 50000 is a
-fault of the service: report the request id that the message gives. Every other one comes again until the request is
-changed.`;
+**What to retry.** 408, 429, 503 and \`40901\` are temporary: try again, after \`Retry-After\` where it is given. After
+**50301** nobody knows whether the write took place: repeat it with the same \`Idempotency-Key\`, or with the same \`id\`
+(40900 then says that the plant exists). 50000 is a fault of the service: report the request id that the message gives.
+Any other error comes back until you change the request, the token, or what the request refers to.`;
 
-const OPERATIONS = `The last column names the operations that return the code. "any" are all that
-need a token. Where it is empty, the code is answered before an operation is known (no such path, no such method, a
-request that cannot be read), or is kept for a part of the service that is still to come.`;
+const OPERATIONS = `The last column names the operations that return the code; "any" means all that
+need a token. Where it is empty, the code is answered before an operation is known.`;
 
 export function errorsPage(all: Operations): string {
   const operations = Object.entries(all);

@@ -11,22 +11,22 @@ What \`/metrics\` on \`METRICS_PORT\` exports, in the text format of Prometheus.
 Units are in the names: seconds and bytes. A label takes few values: no user, webhook, path or text of a client is ever
 one. Counters and histograms begin at zero with each start.
 
-**Replica** means that each replica tells its own part: add them up. **Store** means that every replica tells the same of
-the whole store: take the largest (\`max\`). With the data folder there is one replica.`;
+**Replica** means that each replica reports its own part: add them up. **Store** means that every replica reports the
+same figure, for the whole store: take the largest (\`max\`). With the data folder there is one replica.`;
 
 const PROCESS = `## The process
 
-What the library \`prom-client\` tells of every Node process, under the names that dashboards for Node know. Each is of
-the replica. \`nodejs_eventloop_lag_*\` is about the main thread, measured every 10 ms, so that it is never below
-that; it begins anew with each scrape.`;
+The library \`prom-client\` exports these for every Node process, under the names that dashboards for Node expect. Each
+covers one replica. \`nodejs_eventloop_lag_*\` is about the main thread. It is sampled every 10 ms, so no value is below
+10 ms, and it starts over with each scrape.`;
 
 const COST = `## What they cost
 
-Without \`METRICS_PORT\` nothing is counted and nothing is loaded. With it a request costs half a microsecond more. A
-scrape takes a few milliseconds, whatever is in the store: nothing is counted there but webhooks, every 15 s at most: on
-the embedded store ${limits.webhooksRead} in one turn of the event loop, on PostgreSQL in one statement. Ten thousand of them, with four million deliveries, took some 50 ms in all;
-\`plant_store_webhook_reading_age_seconds\` says how old that is. How many deliveries wait is therefore not exported;
-\`plant-store webhook list\` counts them of one user.`;
+Without \`METRICS_PORT\` nothing is counted or loaded. With it a request costs half a microsecond more. A scrape takes a
+few milliseconds, however much the store holds: the service counts only webhooks, at most every 15 s (on the embedded
+store ${limits.webhooksRead} in one turn of the event loop, on PostgreSQL in one statement). Counting ten thousand of
+them, with four million deliveries, took some 50 ms. \`plant_store_webhook_reading_age_seconds\` is the age of that count.
+The number of waiting deliveries would cost more and is not exported; \`plant-store webhook list\` shows it for one user.`;
 
 /** The metrics of the client library, as a service exports them. */
 export async function metricsPage(): Promise<string> {

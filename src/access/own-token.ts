@@ -92,7 +92,8 @@ const properties = {
   lastUsedOn: {
     type: 'string',
     format: 'date',
-    description: 'the UTC day on which it was last used; absent if it was not, since such days are kept',
+    description:
+      'the UTC day on which it was last used; absent if it was not used since the service began to record this',
   },
 } as const;
 

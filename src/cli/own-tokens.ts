@@ -15,7 +15,7 @@ export type OwnFlags = ApiFlags & { own?: true };
 export const ownOption = () =>
   option(
     '--own',
-    'one of your own tokens, over the API of a running service; no access to the store is needed',
+    'act on your own tokens, over the API of a running service; no access to the store is needed',
   );
 
 /**
@@ -24,9 +24,10 @@ export const ownOption = () =>
  */
 export function isOwn(flags: OwnFlags & StoreFlags & { user?: string }): boolean {
   const { own, user, dataDir, url, token, profile } = flags;
-  if (own && (user ?? dataDir) !== undefined) throw new Misuse('--user and --data-dir do not go with --own');
+  if (own && (user ?? dataDir) !== undefined)
+    throw new Misuse('--user and --data-dir cannot be used with --own');
   if (!own && (url ?? token ?? profile) !== undefined) {
-    throw new Misuse('--url, --token and --profile only go with --own');
+    throw new Misuse('--url, --token and --profile require --own');
   }
   return own === true;
 }

@@ -24,7 +24,7 @@ test('a webhook whose deliveries failed for good is not shown as healthy, and ca
     receiver.usually({ status: 204 });
     await page.getByRole('button', { name: 'Replay what failed, The broken one' }).press('Enter');
     await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).press('Enter');
-    await page.getByText('1 event is sent again.').waitFor();
+    await page.getByText('1 event will be sent again.').waitFor();
     await page.getByText('Nothing: no webhook has a problem.').waitFor();
   });
 });

@@ -69,7 +69,7 @@ test('what is requested of a paused or disabled webhook says when it is sent', a
     await page.getByRole('link', { name: 'Alder' }).click();
     await page.getByText('429', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();
-    await page.getByText('It is sent in 1 hour.').waitFor();
+    await page.getByText('It will be sent in 1 hour.').waitFor();
     await page.getByRole('link', { name: 'View webhook' }).click();
     await page.getByRole('button', { name: 'Disable' }).click();
     await page.getByText('The webhook is disabled. Deliveries are held.').waitFor();
@@ -187,7 +187,7 @@ test('the deliveries of a plant are all of them, whatever fails, and lead from t
     assert.equal(await page.locator('td.name').innerText(), 'Birch\n12');
 
     await page.getByLabel('Plant id').fill('twelve');
-    await page.getByRole('alert').getByText('This is not an id.').waitFor();
+    await page.getByRole('alert').getByText('An id is a 64-bit integer, such as 7 or -5.').waitFor();
     await rows.nth(1).waitFor();
     await inspect(page, 'deliveries-no-id');
 

@@ -153,7 +153,7 @@ test('a user who navigates while a test is sent stays there', async () => {
     await page.getByRole('link', { name: 'Plants' }).click();
     await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
     await held.continue();
-    await page.getByText('A test was requested. It is sent next.').waitFor();
+    await page.getByText('A test was requested. It will be sent next.').waitFor();
     assert.match(page.url(), /#\/plants$/);
     await page.getByRole('button', { name: 'Show' }).click();
     await page.getByRole('heading', { name: 'Test event' }).waitFor();
@@ -169,11 +169,11 @@ test('a test that is answered late does not close the dialog that shows a secret
     const held = await tests.next(1);
     await page.getByRole('button', { name: 'Rotate the secret' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Keep the old one for').selectOption('not at all: the old one has leaked');
+    await dialog.getByLabel('The old one keeps working for').selectOption('no time: the old one has leaked');
     await dialog.getByRole('button', { name: 'Rotate' }).click();
     await dialog.getByText('The old one no longer signs.').waitFor();
     await held.continue();
-    await page.getByText('A test was requested. It is sent next.').waitFor();
+    await page.getByText('A test was requested. It will be sent next.').waitFor();
     assert.ok(await dialog.getByRole('heading', { name: 'The new secret' }).isVisible());
     assert.match(page.url(), /#\/webhooks\/wh_/);
   });

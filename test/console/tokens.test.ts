@@ -66,7 +66,7 @@ test('a token is rotated and revoked', async () => {
   await browser.visit(service, { token, at: '#/tokens' }, async (page) => {
     await button(page, 'Rotate reader').click();
     await inspect(page, 'token-rotate');
-    await page.getByLabel('Keep the old one for').selectOption('not at all: the old one has leaked');
+    await page.getByLabel('The old one keeps working for').selectOption('no time: the old one has leaked');
     await inDialog(page, 'Rotate').click();
     await page.getByRole('heading', { name: 'The new token' }).waitFor();
     const next = await shown(page);

@@ -261,7 +261,7 @@ test('each dialog works by keyboard, and the focus returns to where it was', asy
     for (const [opener, begin, ...order] of [
       ['Edit', 'URL', 'Description optional', 'Rate optional', 'Cancel', 'Save'],
       ['Replay', 'Send again', 'Since', 'Cancel', 'Replay'],
-      ['Rotate the secret', 'Keep the old one for', 'Cancel', 'Rotate'],
+      ['Rotate the secret', 'The old one keeps working for', 'Cancel', 'Rotate'],
       ['Delete', 'Cancel', 'Delete'],
     ] as const) {
       for (const key of ['Enter', 'Space']) {

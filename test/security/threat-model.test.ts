@@ -26,7 +26,7 @@ test('each of the OWASP API Top 10 names existing tests', () => {
 });
 
 test('each attack surface names existing tests', () => {
-  const [, table = ''] = /^## Where something comes in.*?\n\n(\|.*?)\n\n/ms.exec(page) ?? [];
+  const [, table = ''] = /^## Entry points.*?\n\n(\|.*?)\n\n/ms.exec(page) ?? [];
   const rows = table.split('\n').slice(2);
   assert.ok(rows.length > 10);
   for (const row of rows) {

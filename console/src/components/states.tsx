@@ -91,8 +91,8 @@ export function NoScope({ scope, what }: { scope: string; what: string }) {
       <Icon name="key" />
       <h2>Your token gives no access to the {what}</h2>
       <p>
-        It lacks the scope <code>{scope}</code>. Sign in with a token that has it, too. The operator of the
-        service can create one:
+        It lacks the scope <code>{scope}</code>. Sign in with a token that also has this scope. The operator
+        of the service can create one:
       </p>
       <pre>
         <code>{`plant-store token create --user ${user} --scopes ${[...scopes, scope].join(',')}`}</code>

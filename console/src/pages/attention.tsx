@@ -78,7 +78,7 @@ function Line({ concern: { webhook, kind, problem, step }, replay, onEnabled }: 
   return (
     <li>
       <Badge kind={kind} icon="alert">
-        {kind === 'bad' ? 'Problem' : 'Look'}
+        {kind === 'bad' ? 'Problem' : 'Warning'}
       </Badge>
       <div>
         <a class="clamped" href={href(`/webhooks/${webhook.id}`)}>

@@ -67,7 +67,7 @@ function Outcome({ job }: { job: Job }) {
   const { added } = job.tally.value;
   const failed = job.failed.value.length;
   const sums = `${counted(added, 'plant was', 'plants were')} added${failed > 0 ? `, and ${counted(failed, 'row')} failed` : ''}`;
-  const left = `${counted(job.left.length, 'row was', 'rows were')} not sent. Continue resumes there; no plant is added twice.`;
+  const left = `${counted(job.left.length, 'row was', 'rows were')} not sent. Choose Continue to resume there; no plant is added twice.`;
   switch (job.state.value) {
     case 'stopped':
       return (

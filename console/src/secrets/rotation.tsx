@@ -10,7 +10,7 @@ const OVERLAPS = [
   { value: '86400', label: '24 hours' },
   { value: '3600', label: '1 hour' },
   { value: '604800', label: '7 days' },
-  { value: NONE, label: 'not at all: the old one has leaked' },
+  { value: NONE, label: 'no time: the old one has leaked' },
 ];
 
 type RotationProps<Made> = {
@@ -49,7 +49,7 @@ export function Rotation<Made>({ title, rotate, shown, onClose, children }: Rota
     <FormDialog title={title} verb="Rotate" form={form} onClose={onClose}>
       {children}
       <Choice
-        label="Keep the old one for"
+        label="The old one keeps working for"
         value={overlap}
         options={OVERLAPS}
         onChange={form.change('overlap')}

@@ -11,7 +11,7 @@ export function withToken<Made extends TokenCreated>(made: Made): Made & { token
   const { token } = made;
   if (token === undefined) {
     throw new Error(
-      `The connection was lost before the new token arrived. To get one, close this and rotate the token ${made.id}; keep the old one for "not at all".`,
+      `The connection was lost before the new token arrived. To get one, close this and rotate the token ${made.id}; choose "no time" for the old one.`,
     );
   }
   return { ...made, token };

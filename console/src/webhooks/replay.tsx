@@ -49,7 +49,7 @@ export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }
       { since, ...(state ? { state } : {}) },
       { idempotencyKey },
     );
-    toast(count > 0 ? `${counted(count, 'event is', 'events are')} sent again.` : nothing(state));
+    toast(count > 0 ? `${counted(count, 'event', 'events')} will be sent again.` : nothing(state));
     onChanged();
     onClose();
   }

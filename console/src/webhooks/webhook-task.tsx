@@ -50,10 +50,10 @@ function Delete({ webhook: { id, url, waiting }, onClose }: TaskProps) {
   return (
     <Confirm title="Delete the webhook?" verb="Delete" act={act} onClose={onClose}>
       <p>
-        Nothing more is sent to <strong class="clamped">{url}</strong>
+        Nothing more will be sent to <strong class="clamped">{url}</strong>
       </p>
-      {waiting > 0 && <p>{counted(waiting, 'waiting delivery is', 'waiting deliveries are')} never sent.</p>}
-      <p>Its deliveries and their attempts are deleted, too. The plants stay.</p>
+      {waiting > 0 && <p>{counted(waiting, 'waiting delivery', 'waiting deliveries')} will never be sent.</p>}
+      <p>Its deliveries and their attempts will be deleted as well. The plants stay.</p>
     </Confirm>
   );
 }

@@ -224,7 +224,9 @@ export type Token = {
   createdAt: string;
   /** when the token expires; absent if it never does */
   expiresAt?: string;
-  /** the UTC day on which it was last used; absent if it was not, since such days are kept */
+  /**
+   * the UTC day on which it was last used; absent if it was not used since the service began to record this
+   */
   lastUsedOn?: string;
 };
 

@@ -65,7 +65,7 @@ function schemaOf({ schema }: DatabaseSummary): Finding {
     return problem('Store', text, 'Run that version instead.');
   }
   if (applied >= known) return ok('Store', `schema ${applied}`);
-  const advice = 'The next start migrates it; make a dump first (docs/how-to/run-on-postgresql.md).';
+  const advice = 'The next start migrates it; make a dump first, with pg_dump.';
   return warning('Store', `schema ${applied} of ${known}: from an older version of plant-store`, advice);
 }
 

@@ -83,7 +83,7 @@ function* checkSettings(flags: Flags): Generator<Finding, Config | undefined> {
     return config;
   }
   for (const text of config.problems) {
-    yield problem('Settings', text, 'Correct it: docs/reference/configuration.md lists every setting.');
+    yield problem('Settings', text, 'Correct it; plant-store serve --help lists the settings.');
   }
   return undefined;
 }

@@ -19,7 +19,7 @@ export function embeddedStore(flags: Flags, verb: 'backup' | 'restore'): Embedde
   if (databaseUrl) {
     throw new Failure(
       `DATABASE_URL is set: the store is in the database ${databaseUrl.shown}, and ${verb} works only on a data folder. ` +
-        'Use pg_dump and pg_restore, or point-in-time recovery: docs/how-to/run-on-postgresql.md, "Back up and restore".',
+        'Use pg_dump and pg_restore, or point-in-time recovery: the documentation explains both in "Run on PostgreSQL".',
     );
   }
   return { dataDir, path: storePath(dataDir) };

@@ -182,5 +182,5 @@ function warn({ before, waiting, revived }: Restored): void {
 }
 
 const UNKNOWN_TOKENS =
-  'warning: tokens revoked or rotated since the backup now work again, and cannot be determined. ' +
+  'warning: tokens revoked or rotated since the backup now work again; which ones cannot be determined. ' +
   'To list all tokens: plant-store token list';

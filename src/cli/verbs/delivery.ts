@@ -151,7 +151,7 @@ export function whyLater(
   const enable = `plant-store webhook enable ${shellWord(webhook)}`;
   if (state === 'held') return `The webhook is disabled, so ${event} is held. To send it: ${enable}`;
   if (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= now + 1_000) return undefined;
-  return `${event} is sent only at ${nextAttemptAt}. If the webhook is paused, end the pause: ${enable}`;
+  return `${event} will not be sent before ${nextAttemptAt}. If the webhook is paused, end the pause: ${enable}`;
 }
 
 function attemptRow(attempt: DeliveryWithHistory['history'][number]): string[] {

@@ -19,7 +19,7 @@ export const verb: Verb = {
   examples: ['status', 'status --url https://plants.example.org --json'],
   notes: `Shows whether a service is alive and ready, and how fast it answers. With a token, it also shows the health of your
 webhooks: first those that need attention, with what to do. The exit code is 1 when the service is not ready, and when the
-token opens neither plants nor webhooks.`,
+token gives access to neither plants nor webhooks.`,
   isRemote: true,
   run,
 };

@@ -70,7 +70,7 @@ export const verbs: Verbs = {
     options: [
       option('--user <name>', 'only tokens of this user'),
       ownOption(),
-      option('--json', `print a JSON array of ${tokenMembers}`),
+      option('--json', `print a JSON array of ${tokenMembers}; with --own, of what GET /tokens returns`),
       settingOption('dataDir'),
     ],
     examples: [
@@ -128,7 +128,7 @@ export const verbs: Verbs = {
     isRemote: true,
     async run(flags: RotateFlags, id: string) {
       if (isOwn(flags)) {
-        if (flags.expiresIn !== undefined) throw new Misuse('--expires-in does not go with --own');
+        if (flags.expiresIn !== undefined) throw new Misuse('--expires-in cannot be used with --own');
         return rotateOwn(flags, id);
       }
       const overlapMs = flags.overlap ?? access.tokenOverlapMs.default;

@@ -176,11 +176,12 @@ export const newPlant = {
   operationId: 'newPlant',
   summary: 'New Plant',
   description:
-    'Sent to each webhook when a plant is added to the store; the plant, its event and its deliveries are one ' +
-    'transaction. Delivered at least once: `webhook-id` is the same on every attempt, so use it to detect ' +
-    'duplicates. Any 2xx answer within 15 seconds is a success; redirects are not followed. The signature follows ' +
-    "Standard Webhooks and does not use this service's bearer token. A test event, which the owner " +
-    'of the webhook requests, is the same with `ce-type: plant.test` and a plant that is not in the store.',
+    "Sent to every webhook of the plant's owner, and of the users that the owner shares with, when a plant is added; " +
+    'the plant, its event and its deliveries are one transaction. Delivered at least once: `webhook-id` is the same on ' +
+    'every attempt, so use it to detect duplicates. Any 2xx answer within 15 seconds is a success; redirects are not ' +
+    "followed. The signature follows Standard Webhooks and does not use this service's bearer token. A test event, " +
+    'which the owner of the webhook requests, is the same with `ce-type: plant.test` and a plant that is not in the ' +
+    'store.',
   tags: ['Webhooks'],
   security: [],
   parameters: Object.entries({

@@ -83,8 +83,8 @@ export const tokensOperations = {
     scope: 'tokens:write',
     summary: 'Revoke a token',
     description:
-      'The token is refused from the next request on, with several replicas by all of them within 5 seconds. You may ' +
-      'revoke the token that you send.',
+      'The token is refused from the next request on; on PostgreSQL, by every replica within 5 seconds. You may revoke ' +
+      'the token that you send.',
     path: PATH,
     success: { status: 204, description: 'The token was revoked.' },
     failures: [40404],

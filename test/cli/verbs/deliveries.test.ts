@@ -69,7 +69,7 @@ test('webhook test and delivery redeliver say when a paused webhook gets it', as
   assert.match((await verb('webhook', 'test', id, '--wait')).stderr, /The receiver answered 429/);
   const { stdout, stderr } = await verb('webhook', 'test', id);
   const paused =
-    /^evt_\w+ is sent only at \S+Z\. If the webhook is paused, end the pause: plant-store webhook enable wh_\w+\n$/;
+    /^evt_\w+ will not be sent before \S+Z\. If the webhook is paused, end the pause: plant-store webhook enable wh_\w+\n$/;
   assert.match(stderr, paused);
   assert.match(wordsOf(await verb('delivery', 'redeliver', id, stdout.trim())), paused);
 });

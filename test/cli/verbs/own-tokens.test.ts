@@ -42,11 +42,11 @@ test('own tokens are created, listed, rotated and revoked over the API', async (
 
 test('flags of the store and flags of the API do not go together', async () => {
   for (const [args, message] of [
-    [['list', '--own', '--user', 'ann'], /--user and --data-dir do not go with --own/],
-    [['revoke', 'tok_1', '--own', '--data-dir', '/none'], /--user and --data-dir do not go with --own/],
-    [['list', '--url', 'http://127.0.0.1:9'], /only go with --own/],
-    [['create', '--user', 'ann', '--profile', 'x'], /only go with --own/],
-    [['rotate', 'tok_1', '--own', '--expires-in', '1h'], /--expires-in does not go with --own/],
+    [['list', '--own', '--user', 'ann'], /--user and --data-dir cannot be used with --own/],
+    [['revoke', 'tok_1', '--own', '--data-dir', '/none'], /--user and --data-dir cannot be used with --own/],
+    [['list', '--url', 'http://127.0.0.1:9'], /--url, --token and --profile require --own/],
+    [['create', '--user', 'ann', '--profile', 'x'], /--url, --token and --profile require --own/],
+    [['rotate', 'tok_1', '--own', '--expires-in', '1h'], /--expires-in cannot be used with --own/],
     [['create'], /--user or --own is needed/],
   ] as const) {
     const { code, stderr } = await run(['token', ...args]);
