@@ -6,13 +6,17 @@ export const apiUrl = new URL('../', document.baseURI);
 
 const hasNetwork = signal(navigator.onLine);
 const isAnswering = signal(true);
+/** Whether the last answer was 429: the client waits before it repeats the request. */
+const isLimited = signal(false);
 
 /** Shown at the top of every page while nothing can be loaded. */
 export const outage = computed<string | undefined>(() => {
-  if (!hasNetwork.value)
-    return 'You are offline. The page may be out of date; it refreshes when you are back online.';
-  if (!isAnswering.value) return 'The service does not answer. The console keeps trying.';
-  return undefined;
+  if (isLimited.value)
+    return 'The service limits how often your token may ask. The console waits, then tries again.';
+  // A service on this machine answers without a network.
+  if (isAnswering.value) return undefined;
+  if (hasNetwork.value) return 'The service does not answer. The console keeps trying.';
+  return 'You are offline. The page may be out of date; it refreshes when you are back online.';
 });
 
 /** Increases each time the service can be reached again, so that pages reload. */
@@ -22,26 +26,32 @@ const RETRY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 10_000;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-addEventListener('offline', () => {
-  hasNetwork.value = false;
-});
-addEventListener('online', () => {
-  hasNetwork.value = true;
-  if (isAnswering.value) recoveries.value += 1;
-  else ask();
-});
+for (const type of ['offline', 'online']) addEventListener(type, noteNetwork);
+
+function noteNetwork(): void {
+  hasNetwork.value = navigator.onLine;
+  ask();
+}
 
 /** A `fetch` that notices when the service becomes unreachable or reachable. */
 export async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   try {
     const response = await fetch(input, init);
-    reached();
+    note(response);
+    isLimited.value = response.status === 429;
     return response;
   } catch (error) {
     // The client ends a request that takes too long with an error of its own.
     if (!init?.signal?.aborted || init.signal.reason instanceof PlantStoreError) lost();
     throw error;
   }
+}
+
+/** The service answers failures with JSON; a proxy that cannot reach it answers with a page of its own. */
+function note({ status, headers }: Response): void {
+  const isJson = headers.get('content-type')?.startsWith('application/json');
+  if ([502, 503, 504].includes(status) && !isJson) lost();
+  else reached();
 }
 
 function reached(): void {
@@ -59,5 +69,5 @@ function lost(): void {
 
 function ask(): void {
   const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-  fetch(new URL('healthz', apiUrl), { cache: 'no-store', signal }).then(reached, lost);
+  fetch(new URL('healthz', apiUrl), { cache: 'no-store', signal }).then(note, lost);
 }

@@ -16,6 +16,8 @@ export type Loading<T> = {
 
 export type Resource<T> = {
   state: ReadonlySignal<Loading<T>>;
+  /** Whether the value is still that of an earlier key. */
+  isStale: boolean;
   /** Reloads and keeps the current value meanwhile. */
   reload(): Promise<void>;
   /** Replaces the value, for example with the response to a change. */
@@ -40,11 +42,12 @@ export function useResource<T>(key: string, load: (signal: AbortSignal) => Promi
     running.current?.abort();
     const controller = new AbortController();
     const { signal } = controller;
+    const wanted = latestKey.current;
     running.current = controller;
     state.value = { ...state.peek(), isLoading: true };
     try {
       const value = await latest.current(signal);
-      if (!signal.aborted) replace(value);
+      if (!signal.aborted) take(value, wanted);
     } catch (error) {
       if (signal.aborted) return;
       // Do not keep showing an object that was deleted meanwhile.
@@ -70,15 +73,16 @@ export function useResource<T>(key: string, load: (signal: AbortSignal) => Promi
     void reload();
   });
 
-  function replace(value: T): void {
+  function take(value: T, of: string): void {
     // A request started earlier would return an older value.
     running.current?.abort();
-    keyOfValue.current = latestKey.current;
+    keyOfValue.current = of;
     const now = Date.now();
     state.value = { value, error: undefined, isLoading: false, loadedAt: now, endedAt: now };
   }
 
-  return { state, reload, replace };
+  const isStale = state.value.value !== undefined && keyOfValue.current !== key;
+  return { state, isStale, reload, replace: (value) => take(value, latestKey.current) };
 }
 
 function nothing<T>(): Loading<T> {

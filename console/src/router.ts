@@ -12,7 +12,7 @@ export type Place = {
   earlier: readonly string[];
 };
 
-type Query = Record<string, string | undefined>;
+export type Query = Record<string, string | undefined>;
 
 const hash = signal(location.hash);
 let isNextFocused = false;
@@ -24,8 +24,16 @@ addEventListener('hashchange', () => {
 });
 
 function arrive(): void {
+  const before = place.peek().path;
   nextTakesFocus();
   hash.value = location.hash;
+  // A page that stays, such as a list with another filter, may lose the element that had the focus.
+  if (place.peek().path === before) focusHeading();
+}
+
+/** For controls that disappear when they are pressed. */
+export function focusHeading(): void {
+  document.querySelector('h1')?.focus({ preventScroll: true });
 }
 
 /** The current location. Only the part after `#` changes, so a proxy may serve the console at any path. */
@@ -59,10 +67,18 @@ export function refine(changes: Query): void {
   hash.value = location.hash;
 }
 
-/** Turns to a page of a list. The history remembers the cursors of the pages before it, also across a reload. */
-export function turn(page: number | undefined, cursor: string | undefined, earlier: readonly string[]): void {
-  const isNumbered = cursor !== undefined && page !== undefined;
-  history.pushState(earlier, '', changed({ cursor, page: isNumbered ? String(page) : undefined }));
+/**
+ * Turns to a page of a list. The history remembers the cursors of the pages before it, also across a reload.
+ * @param also what the address must say because the cursor belongs to it
+ */
+export function turn(
+  page: number,
+  cursor: string | undefined,
+  earlier: readonly string[],
+  also: Query = {},
+): void {
+  const number = cursor === undefined ? undefined : String(page);
+  history.pushState(earlier, '', changed({ ...also, cursor, page: number }));
   hash.value = location.hash;
   scrollTo(0, 0);
 }

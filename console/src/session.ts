@@ -3,6 +3,7 @@ import { PlantStore, type Token } from '../../packages/client/src/client.ts';
 import { apiUrl, watchedFetch } from './connection.ts';
 import { sentenceOf } from './failure.ts';
 import { isHeld } from './hold.ts';
+import { kept } from './kept.ts';
 import { toasts } from './toasts.ts';
 
 export type Scope = Token['scopes'][number];
@@ -51,8 +52,8 @@ export async function signIn(token: string, { keep }: { keep: boolean }): Promis
   try {
     // The person at the form can read a refusal and try again.
     const { user, scopes } = await clientFor(token, { retries: 0 }).me();
-    if (keep) sessionStorage.setItem(KEPT, token);
-    else sessionStorage.removeItem(KEPT);
+    if (keep) kept.setItem(KEPT, token);
+    else kept.removeItem(KEPT);
     signedOutBecause.value = undefined;
     session.value = { store: clientFor(token), user, scopes: new Set(scopes) };
     return undefined;
@@ -62,8 +63,8 @@ export async function signIn(token: string, { keep }: { keep: boolean }): Promis
 }
 
 export function signOut(reason?: string): void {
-  sessionStorage.removeItem(KEPT);
-  sessionStorage.removeItem(KEPT_BY_DOCS);
+  kept.removeItem(KEPT);
+  kept.removeItem(KEPT_BY_DOCS);
   signedOutBecause.value = reason;
   session.value = undefined;
   toasts.value = [];
@@ -71,7 +72,7 @@ export function signOut(reason?: string): void {
 
 /** Signs in with the token that this tab has kept, if any. */
 export async function restoreSession(): Promise<void> {
-  const token = sessionStorage.getItem(KEPT);
+  const token = kept.getItem(KEPT);
   if (token !== null) signedOutBecause.value = await signIn(token, { keep: true });
   isRestoring.value = false;
 }

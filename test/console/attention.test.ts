@@ -59,7 +59,7 @@ test('a failing webhook leads from the overview to the reason, also when newer d
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByRole('link', { name: 'See why The late one needs attention' }).click();
     await page.waitForURL(new RegExp(`#/webhooks/${id}$`));
-    await page.getByRole('alert').getByText('Reason: The receiver answered 500.').waitFor();
+    await page.locator('.notice').getByText('Reason: The receiver answered 500.').waitFor();
     const [until = ''] = looked;
     assert.ok(Math.abs(now - 7_200_000 - Date.parse(until)) < 120_000, until);
   });

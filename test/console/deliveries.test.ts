@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { bodyOf, curlOf } from '../../console/src/deliveries/request.ts';
+import { signIn } from '../../testkit/browser/browser.ts';
 import { startConsole } from '../../testkit/browser/console.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 
@@ -154,6 +155,27 @@ test('one list has the deliveries of all webhooks, opens on what failed, and can
     await page.getByLabel('From').fill('');
     await page.getByLabel('Until').fill('');
     assert.ok(await page.getByLabel('From').isVisible());
+  });
+});
+
+test('a later page stays the same list when the first would open on another state', async () => {
+  const token = await service.tokenFor('returner');
+  receiver.usually({ status: 204 });
+  await create('/webhooks', token, { url: receiver.url });
+  for (let plant = 1; plant <= 51; plant++) await create('/plants', token, { name: `Plant ${plant}` });
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    const oldest = page.getByRole('link', { name: 'Plant 1', exact: true });
+    await page.getByRole('button', { name: 'Next' }).click();
+    await oldest.waitFor();
+    await create('/webhooks', token, { url: 'http://127.0.0.1:9/hook' });
+    await create('/plants', token, { name: 'Late' });
+    await untilFailed(token, 1);
+    await page.reload();
+    await signIn(page, token);
+    await oldest.waitFor();
+    await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
+    await page.getByRole('link', { name: 'Late', exact: true }).waitFor();
+    assert.equal(await page.getByLabel('State').inputValue(), 'failed');
   });
 });
 

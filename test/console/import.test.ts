@@ -171,6 +171,26 @@ test('a stopped import says what was done, and resumes without duplicates', asyn
   assert.deepEqual([names.length, new Set(names).size], [1500, 1500]);
 });
 
+test('an import is not resumed after a day, when rows without an id would be added again', async () => {
+  const token = await service.tokenFor('sleeper');
+  await browser.visit(service, { at: AT, token, hasClock: true }, async (page) => {
+    await choose(page, named(30));
+    const underWay = await importHalfway(page, 'Import 30 plants');
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await underWay.release();
+    await page.getByText('Stopped.').waitFor();
+    const { length } = await plantsOf(token);
+    await page.clock.fastForward('25:00:00');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('The import started more than 24 hours ago').waitFor();
+    await page.getByRole('button', { name: 'Choose another file' }).click();
+    await choose(page, named(30));
+    await page.getByRole('button', { name: 'Import 30 plants' }).click();
+    await page.getByText('The import started more than 24 hours ago').waitFor();
+    assert.equal((await plantsOf(token)).length, length);
+  });
+});
+
 test('a completely imported file, here with semicolons and capitals, can be imported again', async () => {
   const token = await service.tokenFor('again');
   await browser.visit(service, { at: AT, token }, async (page) => {

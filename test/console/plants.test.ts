@@ -7,6 +7,7 @@ import { inspect } from '../../testkit/browser/inspect.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { scrape } from '../../testkit/service/scrape.ts';
 import { startService } from '../../testkit/service/service.ts';
+import { intercept } from './intercept.ts';
 
 const service = await startService({ METRICS_PORT: '0' });
 after(() => service.stop());
@@ -129,8 +130,10 @@ test('plants can be paged through, and deleted after confirmation', async () => 
     await page.getByText('Plant 60 was deleted.').waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.equal(await cell(page, 'Plant 60').count(), 0);
-    await page.getByRole('button', { name: 'First' }).click();
+    const first = page.getByRole('button', { name: 'First' });
+    await first.press('Enter');
     await cell(page, 'Plant 1').waitFor();
+    await page.locator('button:focus', { hasText: 'First' }).waitFor();
   });
 });
 
@@ -143,6 +146,12 @@ test('chosen plants are deleted by keyboard after one question, and those that c
     await cell(page, 'Plant 50').waitFor();
     assert.equal(await remove.getAttribute('title'), 'Choose plants first.');
     await page.getByLabel('Choose Plant 3, plant 3').press('Space');
+    await page.getByRole('button', { name: 'Next' }).press('Enter');
+    await cell(page, 'Plant 60').waitFor();
+    await page.getByLabel('Choose all on this page').press('Space');
+    await page.getByLabel('Choose all on this page').press('Space');
+    await page.getByRole('button', { name: 'Previous' }).press('Enter');
+    assert.ok(await page.getByLabel('Choose Plant 3, plant 3').isChecked());
     await page.getByLabel('Choose all on this page').press('Space');
     await page.getByLabel('Choose Plant 2, plant 2').press('Space');
     assert.equal(await page.getByLabel('Choose all on this page').isChecked(), false);
@@ -166,10 +175,17 @@ test('chosen plants are deleted by keyboard after one question, and those that c
       'Plant 2',
       ...Array.from({ length: 10 }, (_, at) => `Plant ${at + 51}`),
     ]);
+
+    await page.getByLabel('Choose all on this page').press('Space');
+    await remove.press('Enter');
+    await dialog.getByRole('button', { name: 'Delete' }).press('Enter');
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    // What opened the dialog is gone with the plants.
+    await page.locator('h1:focus').waitFor();
   });
 });
 
-test('the last page has the last plants, in either order', async () => {
+test('the last page has the last plants, in either order, and leads back', async () => {
   const token = await service.tokenFor('finisher');
   await grow('finisher', numbered(160));
   await browser.visit(service, { at: '#/plants', token }, async (page) => {
@@ -178,7 +194,25 @@ test('the last page has the last plants, in either order', async () => {
     await cell(page, 'Plant 160').waitFor();
     assert.equal(await cell(page, 'Plant 110').count(), 0);
     await inspect(page, 'plants-last');
-    await page.goBack();
+    const previous = page.getByRole('button', { name: 'Previous' });
+    for (const [number, [highest, lowest]] of [
+      [2, [110, 61]],
+      [3, [60, 11]],
+      [4, [10, 1]],
+    ] as const) {
+      await previous.click();
+      await page.getByText(`Page ${number} from the end`).waitFor();
+      await cell(page, `Plant ${highest}`).waitFor();
+      assert.equal(await page.locator('tbody tr').count(), highest - lowest + 1);
+    }
+    assert.equal(await previous.getAttribute('title'), 'This is the first page.');
+    await inspect(page, 'plants-from-end');
+    await page.getByRole('button', { name: 'Next' }).click();
+    await cell(page, 'Plant 11').waitFor();
+    await page.reload();
+    await signIn(page, token);
+    await cell(page, 'Plant 60').waitFor();
+    await page.getByRole('button', { name: 'First' }).click();
     await page.getByText('Page 1').waitFor();
     await page.getByLabel('Order').selectOption('Newest first');
     await cell(page, 'Plant 120').waitFor();
@@ -231,6 +265,22 @@ test('page, order and search survive reload and Back', async () => {
     await page.getByRole('alert').getByText('An id is a 64-bit integer, such as 7 or -5.').waitFor();
     await cell(page, 'Plant 1').waitFor();
     await inspect(page, 'plants-no-id');
+  });
+});
+
+test('while the list is read again, a search without a match does not become an empty list', async () => {
+  const token = await service.tokenFor('searcher');
+  await grow('searcher', numbered(1));
+  await browser.visit(service, { at: '#/plants?name=oak', token }, async (page) => {
+    await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    const lists = await intercept(page, (request) => request.url().includes('/plants?'));
+    await page.getByRole('button', { name: 'Show all plants' }).press('Enter');
+    const list = await lists.next(1);
+    assert.ok(await page.getByRole('heading', { name: 'No plant matches' }).isVisible());
+    assert.ok(await page.getByRole('button', { name: 'Export CSV' }).isVisible());
+    await list.continue();
+    await cell(page, 'Plant 1').waitFor();
+    await page.locator('h1:focus').waitFor();
   });
 });
 

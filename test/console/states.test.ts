@@ -101,6 +101,55 @@ test('a reload while the service restarts does not ask for a kept token again', 
   });
 });
 
+test('a page of the proxy means that the service is away, and a kept token waits until it is back', async () => {
+  const token = await service.tokenFor('proxied');
+  await browser.visit(service, { at: '#/plants', token: null, hasClock: true }, async (page) => {
+    await page.getByLabel('Keep until this tab closes').check();
+    await signIn(page, token);
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    const away = { status: 502, contentType: 'text/html', body: '<h1>502 Bad Gateway</h1>' };
+    await page.route(/\/(?:me|healthz)$/, (route) => route.fulfill(away));
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    await page.unrouteAll();
+    await page.clock.runFor(3_000);
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+  });
+});
+
+test('a person whose token may ask no more for now is told so, until it may', async () => {
+  const token = await service.tokenFor('hasty');
+  await browser.visit(service, { at: '#/plants', token, hasClock: true }, async (page) => {
+    const limited = {
+      status: 429,
+      headers: { 'retry-after': '5' },
+      json: { error: 42900, message: 'Wait.' },
+    };
+    await page.route('**/tokens', (route) => route.fulfill(limited));
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await page.getByText('The service limits how often your token may ask.').waitFor();
+    await page.unrouteAll();
+    await page.clock.runFor(6_000);
+    await page.getByRole('table', { name: 'Tokens' }).waitFor();
+    await page.getByText('limits how often').waitFor({ state: 'detached' });
+  });
+});
+
+test('a browser that blocks storage can be used until a reload', async () => {
+  const token = await service.tokenFor('private');
+  await browser.visit(service, { at: '#/plants', token: null }, async (page) => {
+    await page.addInitScript(`Object.defineProperty(window, 'sessionStorage', {
+      get() { throw new DOMException('Access is denied.', 'SecurityError'); },
+    })`);
+    await page.reload();
+    await page.getByLabel('Keep until this tab closes').check();
+    await signIn(page, token);
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByLabel('Use these keys').uncheck();
+  });
+});
+
 test('a scope that the token lacks is named, and actions that need it are not offered', async () => {
   const reader = await service.tokenFor('reader', { scopes: ['plants:read'] });
   await browser.visit(service, { at: '#/plants', token: reader }, async (page) => {

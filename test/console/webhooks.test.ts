@@ -136,7 +136,7 @@ test('a failing webhook explains itself on its page, and nothing is under the ta
   await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
     await page.getByText('Failing', { exact: true }).waitFor();
     await page.getByText('The last attempt failed. 1 delivery is waiting.').waitFor();
-    await page.getByRole('alert').getByText('Reason: The receiver answered 500').waitFor();
+    await page.locator('.notice').getByText('Reason: The receiver answered 500').waitFor();
     await page.locator('summary', { hasText: 'The receiver answered 500' }).waitFor();
     assert.equal(await page.locator('summary .badge.warn').innerText(), 'Waiting');
     await page.getByText('500', { exact: true }).waitFor();

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { focusHeading } from '../router.ts';
 import { IconButton } from './button.tsx';
 
 type DialogProps = {
@@ -21,9 +22,11 @@ export function Dialog({ title, onClose, isLocked = false, children }: DialogPro
     element?.showModal();
     return () => {
       element?.close();
-      // The element that opened it may have been deleted.
-      const back = before?.isConnected ? before : document.querySelector('h1');
-      if (back instanceof HTMLElement) back.focus();
+      // The element that opened it may have been deleted, or is removed together with the dialog.
+      queueMicrotask(() => {
+        if (before instanceof HTMLElement && before.isConnected) before.focus();
+        else focusHeading();
+      });
     };
   }, []);
   // Some browsers close a dialog anyway after repeated attempts.

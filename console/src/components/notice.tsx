@@ -8,14 +8,16 @@ type NoticeProps = {
   kind: 'info' | 'warn' | 'bad' | 'good';
   children: ComponentChildren;
   actions?: ComponentChildren;
+  /** Stands on the page: not read out whenever its numbers change. */
+  isStanding?: boolean;
 };
 
 const ICONS = { info: 'bell', warn: 'alert', bad: 'alert', good: 'check' } as const;
 
 /** An important sentence within a page. A bad one is read out at once. */
-export function Notice({ kind, children, actions }: NoticeProps) {
+export function Notice({ kind, children, actions, isStanding = false }: NoticeProps) {
   return (
-    <div class={`notice ${kind}`} role={kind === 'bad' ? 'alert' : undefined}>
+    <div class={`notice ${kind}`} role={kind === 'bad' && !isStanding ? 'alert' : undefined}>
       <Icon name={ICONS[kind]} />
       <div class="notice-text">{children}</div>
       {actions && <div class="notice-actions">{actions}</div>}

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { isGone, missingScope, sentenceOf } from '../failure.ts';
 import { dateAndTime } from '../format.ts';
 import type { Resource } from '../resource.ts';
-import { refine } from '../router.ts';
+import { focusHeading, refine } from '../router.ts';
 import { session } from '../session.ts';
 import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
@@ -122,6 +122,10 @@ export function Empty({ icon, title, children, actions }: EmptyProps) {
 
 /** Shown on a page without items of a list that has other pages. */
 export function NothingHere({ icon, what }: { icon: IconName; what: string }) {
-  const toFirst = <Button onClick={() => refine({})}>To the first page</Button>;
+  const leave = () => {
+    refine({});
+    focusHeading();
+  };
+  const toFirst = <Button onClick={leave}>To the first page</Button>;
   return <Empty icon={icon} title={`No ${what} on this page`} actions={toFirst} />;
 }

@@ -7,7 +7,7 @@ import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { duration } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
-import { href, place, refine } from '../router.ts';
+import { focusHeading, href, place, refine } from '../router.ts';
 import { store } from '../session.ts';
 import { DeliveryTable } from './delivery-table.tsx';
 import { type Live, useLive } from './live.ts';
@@ -36,7 +36,6 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
     hasChanged.value = false;
     return store().webhooks.allDeliveriesPage({ ...filter, limit: PAGE, cursor, signal });
   });
-  const { value, isLoading } = list.state.value;
   const isMoving = isLive && cursor === undefined;
   // One at a time: if each burst restarted loading, it would never finish.
   const showSoon: () => void = useSoon(() => (list.state.peek().isLoading ? showSoon() : void list.reload()));
@@ -50,6 +49,11 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
     if (isMoving && hasChanged.peek()) void list.reload();
   }, [isMoving]);
   const isAnnounced = !isMoving && hasChanged.value;
+  const showChanges = () => {
+    if (cursor === undefined) void list.reload();
+    else refine({});
+    focusHeading();
+  };
 
   return (
     <>
@@ -59,7 +63,7 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
           {isAnnounced && <span class="hidden">. There may be changes.</span>}
         </p>
         {isAnnounced && (
-          <Button icon="refresh" onClick={() => (cursor === undefined ? void list.reload() : refine({}))}>
+          <Button icon="refresh" onClick={showChanges}>
             Refresh: there may be changes
           </Button>
         )}
@@ -68,10 +72,13 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
         {({ items, next }) => {
           if (items.length > 0) return <DeliveryTable webhooks={webhooks} deliveries={items} />;
           if (cursor ?? next) return <NothingHere icon="deliveries" what="deliveries" />;
-          return <NoDeliveries isFiltered={Object.values(filter).some((one) => one !== undefined)} />;
+          // What comes next is not known yet: it need not be an empty list.
+          const isFiltered = list.isStale || Object.values(filter).some((one) => one !== undefined);
+          return <NoDeliveries isFiltered={isFiltered} />;
         }}
       </Loaded>
-      <Pager next={value?.next} isLoading={isLoading} />
+      {/* Without a state in the address, the list may open on another one when somebody returns. */}
+      <Pager list={list} also={{ state: filter.state ?? 'all' }} />
     </>
   );
 }

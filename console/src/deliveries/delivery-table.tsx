@@ -39,7 +39,9 @@ function columnsFor(webhooks: readonly Webhook[]): readonly Column<Delivery>[] {
       kind: 'name',
       cell: (delivery) => (
         <div>
-          <a href={href(`/deliveries/${delivery.webhook}/${delivery.event}`)}>{titleOf(delivery)}</a>
+          <a href={href(`/deliveries/${delivery.webhook}/${delivery.event}`)}>
+            <bdi>{titleOf(delivery)}</bdi>
+          </a>
           {delivery.type === 'plant.created' && <span class="under">{String(delivery.plant.id)}</span>}
         </div>
       ),

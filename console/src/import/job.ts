@@ -1,5 +1,6 @@
 import { batch, type Signal, signal } from '@preact/signals';
 import { codeOf, sentenceOf } from '../failure.ts';
+import { kept } from '../kept.ts';
 import { randomKey } from '../keys.ts';
 import { session, store } from '../session.ts';
 import type { FileRow, PlantFile } from './csv.ts';
@@ -28,6 +29,8 @@ export type Job = {
   left: FileRow[];
   /** The prefix of its rows' keys: a row that is sent twice creates one plant. */
   key: string;
+  /** When the key was made, in milliseconds since the Unix epoch. */
+  begun: number;
 };
 
 /** The import of the signed-in user. */
@@ -36,9 +39,14 @@ export const currentJob = signal<Job | undefined>(undefined);
 /** As many concurrent requests as a browser allows to one server (over HTTP/1.1). */
 const LANES = 6;
 const TALLY_EVERY_MS = 200;
+/** How long the service recognises the keys of rows (`idempotency.keptMs`). */
+const KEYS_LAST_MS = 24 * 60 * 60 * 1_000;
+const FORGOTTEN =
+  'The import started more than 24 hours ago, so the service no longer knows which rows without an id it added. Export your plants, remove those rows from the file, and import the rest.';
 
 /** Creates a job from a file; rows that break a rule fail before anything is sent. */
 export function prepareJob(file: PlantFile): Job {
+  const user = session.peek()?.user ?? '';
   const left: FileRow[] = [];
   const failed: FailedRow[] = [];
   for (const entry of file.rows) {
@@ -47,24 +55,29 @@ export function prepareJob(file: PlantFile): Job {
     else left.push(entry);
   }
   return {
-    user: session.peek()?.user ?? '',
+    user,
     file,
     state: signal('ready'),
     halted: signal(undefined),
     tally: signal({ done: failed.length, added: 0, rate: 0 }),
     failed: signal(failed),
     left,
-    key: keyFor(file),
+    ...keyFor({ user, file }),
   };
 }
 
 /** Sends the remaining rows, many at a time, until it is done, stopped or blocked. */
 export async function run(job: Job): Promise<void> {
+  if (isForgotten(job)) {
+    job.halted.value = FORGOTTEN;
+    job.state.value = 'halted';
+    return;
+  }
   const found: FailedRow[] = [...job.failed.peek()];
   let { added } = job.tally.peek();
   const started = performance.now();
   let ended = 0;
-  sessionStorage.setItem(keptAs(job.file), job.key);
+  kept.setItem(keptAs(job), `${job.key} ${job.begun}`);
   // Closing the tab ends the import. One listener for each run: those of two users may overlap.
   const warn = (event: BeforeUnloadEvent) => event.preventDefault();
   addEventListener('beforeunload', warn);
@@ -141,7 +154,7 @@ function halt(job: Job, entry: FileRow, sentence: string): void {
 function settle(job: Job): void {
   if (job.left.length === 0) {
     job.state.value = 'finished';
-    sessionStorage.removeItem(keptAs(job.file));
+    kept.removeItem(keptAs(job));
   } else {
     job.state.value = job.halted.peek() === undefined ? 'stopped' : 'halted';
   }
@@ -151,14 +164,22 @@ function failedRow({ row: { line }, name, reported }: FileRow, problem: string):
   return { line, name, reported, problem };
 }
 
+/** Whether rows that an earlier run may have added would be added again. */
+function isForgotten({ left, begun }: Job): boolean {
+  return (
+    Date.now() - begun > KEYS_LAST_MS && left.some(({ row }) => 'draft' in row && row.draft.id === undefined)
+  );
+}
+
 /**
  * The key of an unfinished import is kept in the tab: after a reload, choosing the same file adds no row twice. A
  * file whose import has finished may be imported again.
  */
-function keyFor(file: PlantFile): string {
-  return sessionStorage.getItem(keptAs(file)) ?? randomKey();
+function keyFor(of: Pick<Job, 'user' | 'file'>): Pick<Job, 'key' | 'begun'> {
+  const [key = randomKey(), begun = Date.now()] = kept.getItem(keptAs(of))?.split(' ') ?? [];
+  return { key, begun: Number(begun) };
 }
 
-function keptAs({ fingerprint }: PlantFile): string {
-  return `plant-store.import.${session.peek()?.user}.${fingerprint}`;
+function keptAs({ user, file: { fingerprint } }: Pick<Job, 'user' | 'file'>): string {
+  return `plant-store.import.${user}.${fingerprint}`;
 }

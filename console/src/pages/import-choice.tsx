@@ -4,6 +4,7 @@ import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Notice } from '../components/notice.tsx';
 import { forget, type Job } from '../import/job.ts';
+import { focusHeading } from '../router.ts';
 
 type ChoiceProps = { onChoose(file: File): void; error: string | undefined; isBusy: boolean };
 
@@ -74,7 +75,7 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
 /** Leads back to the choice. The heading of the page takes the focus, since the button disappears. */
 export function AnotherFile({ job }: { job: Job }) {
   function leave(): void {
-    document.querySelector('h1')?.focus();
+    focusHeading();
     forget(job);
   }
   return <Button onClick={leave}>Choose another file</Button>;

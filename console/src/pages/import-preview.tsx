@@ -50,8 +50,8 @@ function Rows({ rows }: { rows: readonly FileRow[] }) {
       keyOf={({ line }) => String(line)}
       rows={drafts}
       columns={[
-        { title: 'Name', kind: 'name', cell: ({ name }) => name },
-        { title: 'Tag', cell: ({ tag }) => tag },
+        { title: 'Name', kind: 'name', cell: ({ name }) => <bdi>{name}</bdi> },
+        { title: 'Tag', cell: ({ tag }) => <bdi>{tag}</bdi> },
         {
           title: 'Id',
           kind: 'number',

@@ -37,7 +37,6 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): Promise<void>; onCl
 /** Also where the list is open at another page. */
 function show(id: number | bigint): void {
   go('/plants', { from: String(id) });
-  document.querySelector('h1')?.focus();
 }
 
 function check(typed: DraftText): DraftErrors {

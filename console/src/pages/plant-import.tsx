@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { Page } from '../components/page.tsx';
 import { NoScope } from '../components/states.tsx';
 import { sentenceOf } from '../failure.ts';
+import { readPlantFile } from '../import/csv.ts';
 import { currentJob, type Job, prepareJob } from '../import/job.ts';
 import { href } from '../router.ts';
 import { may, session } from '../session.ts';
@@ -32,8 +33,6 @@ function Steps({ job }: { job: Job | undefined }) {
     isReading.value = true;
     error.value = undefined;
     try {
-      // Loaded on demand: the reader is larger than the rest of the console.
-      const { readPlantFile } = await import('../import/csv.ts');
       currentJob.value = prepareJob(await readPlantFile(file));
     } catch (failure) {
       error.value = sentenceOf(failure);

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals';
+import type { PlantField, PlantListOptions } from '../../../packages/client/src/client.ts';
 import { Badge } from '../components/badge.tsx';
 import { AddButton, Button, ButtonLink, IconButton, IconLink } from '../components/button.tsx';
 import { Confirm } from '../components/confirm.tsx';
 import { Choice, Field } from '../components/field.tsx';
 import { Page } from '../components/page.tsx';
-import { LAST, Pager } from '../components/pager.tsx';
+import { LAST, Pager, pageFromEnd } from '../components/pager.tsx';
 import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { readId } from '../draft.ts';
@@ -12,7 +13,7 @@ import { codeOf } from '../failure.ts';
 import { BulkDelete, type Chosen, choiceColumn } from '../plants/bulk-delete.tsx';
 import { ExportButton } from '../plants/export.tsx';
 import { useResource } from '../resource.ts';
-import { href, place, refine } from '../router.ts';
+import { focusHeading, href, place, refine } from '../router.ts';
 import { may, refusalFor, session, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { PlantForm } from './plant-form.tsx';
@@ -36,14 +37,19 @@ export function Plants() {
   const [name, cursor] = [text('name'), text('cursor')];
   const order = text('order') === 'desc' ? ('desc' as const) : undefined;
   const wanted = { name, order, from: readId(text('from') ?? '').id };
-  const plants = useResource(JSON.stringify([wanted, cursor]), (signal) =>
-    store().plants.page({ ...wanted, limit: PAGE, cursor, signal }),
+  const fromEnd = pageFromEnd(query);
+  const plants = useResource(JSON.stringify([wanted, cursor, fromEnd]), (signal) =>
+    fromEnd === undefined
+      ? store().plants.page({ ...wanted, limit: PAGE, cursor, signal })
+      : loadFromEnd(wanted, fromEnd, signal),
   );
-  const { value, isLoading } = plants.state.value;
+  const { isStale } = plants;
+  const { value } = plants.state.value;
   const refusal = refusalFor('plants:write');
 
   const isFiltered = (name ?? wanted.from) !== undefined;
-  const isEmpty = value?.items.length === 0 && !isFiltered && (value.next ?? cursor) === undefined;
+  const isEmpty =
+    !isStale && value?.items.length === 0 && !isFiltered && (value.next ?? cursor) === undefined;
   const imports =
     refusal === undefined ? (
       <ButtonLink href={href('/plants/import')} icon="upload">
@@ -90,8 +96,10 @@ export function Plants() {
               </>
             );
           }
-          if (next ?? (cursor !== LAST && cursor)) return <NothingHere icon="plants" what="plants" />;
-          if (isFiltered) return <NoMatch />;
+          if (next ?? (fromEnd === 1 ? undefined : cursor))
+            return <NothingHere icon="plants" what="plants" />;
+          // What comes next is not known yet: it need not be an empty list.
+          if (isFiltered || isStale) return <NoMatch />;
           return (
             <Empty icon="plants" title="No plants yet" actions={[add, imports]}>
               Add the first one, or import a file of them. Your webhooks announce every new plant.
@@ -99,7 +107,7 @@ export function Plants() {
           );
         }}
       </Loaded>
-      <Pager next={value?.next} isLoading={isLoading} hasLast />
+      <Pager list={plants} hasLast />
       {isAdding.value && <PlantForm onAdded={plants.reload} onClose={() => (isAdding.value = false)} />}
       {doomed.value && (
         <DeletePlant
@@ -112,14 +120,22 @@ export function Plants() {
   );
 }
 
+/** The API leads to the last plants, not to a page before them: that page is the first part of more of them. */
+async function loadFromEnd(query: PlantListOptions<PlantField>, page: number, signal: AbortSignal) {
+  const { items } = await store().plants.page({ ...query, limit: PAGE * page + 1, cursor: LAST, signal });
+  const rest = items.slice(-PAGE * page);
+  const shown = rest.slice(0, Math.max(0, rest.length - PAGE * (page - 1)));
+  return { items: shown, next: undefined, hasBefore: items.length > rest.length };
+}
+
 function isOwn({ owner }: ListedPlant): boolean {
   return owner === session.value?.user;
 }
 
 function columns(refusal: string | undefined, remove: (plant: ListedPlant) => void): Column<ListedPlant>[] {
   return [
-    { title: 'Name', kind: 'name', cell: ({ name }) => name },
-    { title: 'Tag', cell: ({ tag }) => tag },
+    { title: 'Name', kind: 'name', cell: ({ name }) => <bdi>{name}</bdi> },
+    { title: 'Tag', cell: ({ tag }) => <bdi>{tag}</bdi> },
     { title: 'Id', kind: 'number', cell: ({ id }) => String(id) },
     {
       title: 'Owner',
@@ -194,7 +210,10 @@ function PlantFilters() {
 }
 
 function NoMatch() {
-  const showAll = () => refine({ name: undefined, from: undefined });
+  const showAll = () => {
+    refine({ name: undefined, from: undefined });
+    focusHeading();
+  };
   return (
     <Empty
       icon="plants"

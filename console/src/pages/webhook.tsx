@@ -77,7 +77,7 @@ function Trouble({ webhook, reason }: { webhook: Data; reason: string | undefine
   const [concern] = needingAttention([webhook], dateAndTime);
   if (concern) {
     return (
-      <Notice kind={concern.kind}>
+      <Notice kind={concern.kind} isStanding>
         <p>{concern.problem}</p>
         {reason !== undefined && <p>Reason: {reason}</p>}
       </Notice>

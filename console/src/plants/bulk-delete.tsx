@@ -50,12 +50,16 @@ type BulkDeleteProps = {
 export function BulkDelete({ plants, choice, onDeleted }: BulkDeleteProps) {
   const isAsking = useSignal(false);
   const chosen = plants.filter(({ id }) => choice.value.has(id));
+  const choose = (ids: Iterable<number | bigint>) => {
+    const elsewhere = [...choice.peek()].filter((id) => !plants.some((one) => one.id === id));
+    choice.value = new Set([...elsewhere, ...ids]);
+  };
   const what = counted(chosen.length, 'plant');
 
   async function act(): Promise<void> {
     const failures = await deleteAll(chosen);
     await onDeleted();
-    choice.value = new Set(failures.map(({ plant }) => plant.id));
+    choose(failures.map(({ plant }) => plant.id));
     const deleted = `${counted(chosen.length - failures.length, 'plant was', 'plants were')} deleted`;
     const [first] = failures;
     if (first === undefined) return toast(`${deleted}.`);
@@ -70,9 +74,7 @@ export function BulkDelete({ plants, choice, onDeleted }: BulkDeleteProps) {
       <Checkbox
         label="Choose all on this page"
         isChecked={chosen.length === plants.length}
-        onChange={(isChecked) => {
-          choice.value = new Set(isChecked ? plants.map(({ id }) => id) : []);
-        }}
+        onChange={(isChecked) => choose(isChecked ? plants.map(({ id }) => id) : [])}
       />
       <Button
         icon="trash"

@@ -6,10 +6,10 @@ import { Button } from '../components/button.tsx';
 import { sentenceOf } from '../failure.ts';
 import { count, counted } from '../format.ts';
 import { download } from '../import/failed-rows.ts';
-import { may, session, store } from '../session.ts';
+import { refusalFor, session, store } from '../session.ts';
 import { toast } from '../toasts.ts';
 
-/** As many plants as a list has at most in one answer without parts. */
+/** Few requests for a long list, and little memory for each. */
 const PAGE = 1_000;
 const FILE = 'plants.csv';
 
@@ -45,13 +45,12 @@ export function ExportButton({ query }: { query: PlantQuery }) {
   }
 
   const current = running.value;
-  const refusal = may('plants:read') ? undefined : 'Your token lacks the scope plants:read.';
   return current ? (
     <Button icon="stop" onClick={() => current.abort()}>
       Stop at {count(written.value)}
     </Button>
   ) : (
-    <Button icon="download" refusal={refusal} onClick={() => void run()}>
+    <Button icon="download" refusal={refusalFor('plants:read')} onClick={() => void run()}>
       Export CSV
     </Button>
   );

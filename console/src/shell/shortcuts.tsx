@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { IconButton } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Checkbox } from '../components/field.tsx';
+import { kept } from '../kept.ts';
 
 /** The first two are for the field or button of the page with that `aria-keyshortcuts`. */
 const SHORTCUTS = new Map([
@@ -31,7 +32,7 @@ export function ShortcutsButton() {
 
 /** Follows the shortcuts, except while somebody types or a dialog is open, and lists them. */
 export function Shortcuts() {
-  const isOn = useSignal(sessionStorage.getItem(OFF) === null);
+  const isOn = useSignal(kept.getItem(OFF) === null);
   useEffect(() => {
     addEventListener('keydown', press);
     return () => removeEventListener('keydown', press);
@@ -52,8 +53,8 @@ export function Shortcuts() {
 
   function turn(on: boolean): void {
     isOn.value = on;
-    if (on) sessionStorage.removeItem(OFF);
-    else sessionStorage.setItem(OFF, 'yes');
+    if (on) kept.removeItem(OFF);
+    else kept.setItem(OFF, 'yes');
   }
 
   if (!isShown.value) return null;
