@@ -416,6 +416,21 @@ test('an id stays on one line where the table is narrow', async () => {
   });
 });
 
+test('a plant without a tag takes no line for it where the table is narrow', async () => {
+  const token = await service.tokenFor('reader of phones');
+  for (const body of [
+    { id: 1, name: 'Alder', tag: 'Alnus' },
+    { id: 2, name: 'Birch' },
+  ]) {
+    succeeded(await service.request('POST', '/plants', { token, body }), 201);
+  }
+  await browser.visit(service, { at: '#/plants', token, width: 390 }, async (page) => {
+    const tags = page.locator('td[data-title="Tag"]');
+    await tags.first().waitFor();
+    assert.deepEqual([await tags.nth(0).isVisible(), await tags.nth(1).isVisible()], [true, false]);
+  });
+});
+
 /** The width of the text itself, which is narrower than its cell; for several lines, the widest. */
 function textWidth(cell: unknown): number {
   // Runs in the page, which has a document unknown to Node's types.

@@ -51,7 +51,7 @@ function Rows({ rows }: { rows: readonly FileRow[] }) {
       rows={drafts}
       columns={[
         { title: 'Name', kind: 'name', cell: ({ name }) => <bdi>{name}</bdi> },
-        { title: 'Tag', cell: ({ tag }) => <bdi>{tag}</bdi> },
+        { title: 'Tag', cell: ({ tag }) => tag && <bdi>{tag}</bdi> },
         {
           title: 'Id',
           kind: 'number',

@@ -135,7 +135,7 @@ function isOwn({ owner }: ListedPlant): boolean {
 function columns(refusal: string | undefined, remove: (plant: ListedPlant) => void): Column<ListedPlant>[] {
   return [
     { title: 'Name', kind: 'name', cell: ({ name }) => <bdi>{name}</bdi> },
-    { title: 'Tag', cell: ({ tag }) => <bdi>{tag}</bdi> },
+    { title: 'Tag', cell: ({ tag }) => tag && <bdi>{tag}</bdi> },
     { title: 'Id', kind: 'number', cell: ({ id }) => String(id) },
     {
       title: 'Owner',
