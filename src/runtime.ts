@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { getCompileCacheDir } from 'node:module';
 
+/** The end of year 9999, in milliseconds since the Unix epoch: the last second that RFC 3339 can show. */
+export const LAST_TIME = 253_402_300_799_000;
+
 /** A time as responses show it: RFC 3339 §5.6, UTC, with milliseconds. */
 export function timeText(ms: number): string {
   return new Date(ms).toISOString();

@@ -1,7 +1,7 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { AppError } from '../errors.ts';
 import { identityProvider as limits } from '../limits.ts';
-import { type Runtime, steadyClock } from '../runtime.ts';
+import { LAST_TIME, type Runtime, steadyClock } from '../runtime.ts';
 import { createKeySource, type IdentityProviderLocation } from './jwt-documents.ts';
 import { createKeySet } from './jwt-keys.ts';
 import { isScope, type Scope } from './scopes.ts';
@@ -12,7 +12,7 @@ type Claims = {
   /** Satisfies `isUserName`. */
   user: string;
   scopes: ReadonlySet<Scope>;
-  /** Its claim `exp`, in milliseconds since the Unix epoch. */
+  /** Its claim `exp`, in whole milliseconds since the Unix epoch; at most `LAST_TIME`. */
   expiresAt: number;
   /** The same with the clock skew: when it is refused. */
   refusedFrom: number;
@@ -112,7 +112,8 @@ function readClaims(payload: JWTPayload, { userClaim, scopeClaim }: IdentityProv
   if (typeof user !== 'string' || !isUserName(user)) {
     throw unacceptable(`its claim ${userClaim} must be a user name of ${userNameRule}`);
   }
-  const expiresAt = (payload.exp ?? 0) * 1000;
+  // RFC 7519 allows any number, also 1e400, which is read as Infinity.
+  const expiresAt = Math.min(Math.floor((payload.exp ?? 0) * 1000), LAST_TIME);
   const refusedFrom = expiresAt + limits.skewSeconds * 1000;
   return { user, scopes: readScopes(payload[scopeClaim]), expiresAt, refusedFrom };
 }

@@ -6,7 +6,7 @@ import { type Principal, unknownToken } from './authentication.ts';
 import type { OwnToken, TokenInput, TokenRotationInput } from './own-token.ts';
 import type { AccessContext, StoredToken, TokenCreationOutcome, TokenRotationOutcome } from './port.ts';
 import { type Scope, scopes } from './scopes.ts';
-import { lifetimeOf, newToken, tokenStatus } from './tokens.ts';
+import { endOf, lifetimeOf, newToken, tokenStatus } from './tokens.ts';
 import { disabledUser } from './users.ts';
 
 /** What a user does with their own tokens. A token gives others no more than it has, neither scopes nor time. */
@@ -62,7 +62,7 @@ export async function rotateOwnToken(
   if (!old) throw noToken();
   refuseMore(principal, old);
   const { token, kept } = newToken(runtime);
-  const end = Math.min(kept.createdAt + (lifetimeOf(old) ?? Infinity), principal.expiresAt ?? Infinity);
+  const end = Math.min(endOf(kept.createdAt, lifetimeOf(old)) ?? Infinity, principal.expiresAt ?? Infinity);
   const replacement = { ...kept, expiresAt: Number.isFinite(end) ? end : undefined };
   const overlapUntil = Math.min(kept.createdAt + overlap * 1000, old.expiresAt ?? Infinity);
   const result = { ...old, ...replacement, lastUsedOn: undefined, token, overlapUntil };

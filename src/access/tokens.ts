@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { access } from '../limits.ts';
-import type { Runtime } from '../runtime.ts';
+import { LAST_TIME, type Runtime } from '../runtime.ts';
 import type { AccessContext, StoredToken } from './port.ts';
 import type { Scope } from './scopes.ts';
 
@@ -71,7 +71,7 @@ export async function createToken(
   { user, label, scopes, expiresInMs }: TokenRequest,
 ): Promise<{ id: string; token: string } | undefined> {
   const { token, kept } = newToken(runtime);
-  const expiresAt = expiresInMs === undefined ? undefined : kept.createdAt + expiresInMs;
+  const expiresAt = endOf(kept.createdAt, expiresInMs);
   const outcome = await store.createToken({ ...kept, user, label, scopes, expiresAt });
   return outcome === 'created' ? { id: kept.id, token } : undefined;
 }
@@ -96,8 +96,7 @@ export async function rotateToken(
   const old = (await store.tokens()).find(({ id }) => id === oldId);
   if (!old) return 'no token';
   const { token, kept } = newToken(runtime);
-  const lifetimeMs = expiresInMs ?? lifetimeOf(old);
-  const expiresAt = lifetimeMs === undefined ? undefined : kept.createdAt + lifetimeMs;
+  const expiresAt = endOf(kept.createdAt, expiresInMs ?? lifetimeOf(old));
   const overlapUntil = kept.createdAt + overlapMs;
   const outcome = await store.rotateToken({ id: oldId, replacement: { ...kept, expiresAt }, overlapUntil });
   if (outcome === 'full' || outcome === 'caller ended')
@@ -105,6 +104,11 @@ export async function rotateToken(
   if (outcome !== 'rotated') return outcome;
   const oldUntil = Math.min(old.expiresAt ?? overlapUntil, overlapUntil);
   return { id: kept.id, token, user: old.user.name, expiresAt, oldUntil };
+}
+
+/** When a token ends, in milliseconds since the Unix epoch and at most `LAST_TIME`; undefined without a lifetime. */
+export function endOf(createdAt: number, lifetimeMs: number | undefined): number | undefined {
+  return lifetimeMs === undefined ? undefined : Math.min(createdAt + lifetimeMs, LAST_TIME);
 }
 
 /** How long a token was to be valid, in milliseconds; undefined if it does not expire. */

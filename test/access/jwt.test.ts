@@ -65,6 +65,20 @@ describe('a JWT', () => {
     await refused(await signed({ exp: nowSeconds() - 61 }), 40102, /expired/);
   });
 
+  test('with a fractional or a huge expiry ends at a whole millisecond, in year 9999 at the latest', async () => {
+    const lastSecond = Date.parse('9999-12-31T23:59:59Z');
+    for (const [exp, end] of [
+      [1.9e9 + 0.123456, 1.9e12 + 123],
+      [lastSecond / 1000, lastSecond],
+      [1.79e15, lastSecond],
+      [1e308, lastSecond],
+    ] as const) {
+      const { expiresAt, refusedFrom } = await verify(await signed({ exp }));
+      assert.deepEqual([expiresAt, refusedFrom], [end, end + 60_000]);
+    }
+    for (const exp of [-0.5, -1e308]) await refused(await signed({ exp }), 40102, /expired/);
+  });
+
   test('is valid from its nbf, minus the clock skew', async () => {
     await verify(await signed({ nbf: nowSeconds() + 50 }));
     await refused(await signed({ nbf: nowSeconds() + 70 }), 40101, /not valid yet/);

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { createToken, hashToken, isLabel, isMistyped, mintToken } from '../../src/access/tokens.ts';
+import {
+  createToken,
+  hashToken,
+  isLabel,
+  isMistyped,
+  mintToken,
+  rotateToken,
+} from '../../src/access/tokens.ts';
 import { withAccess } from './access.ts';
 
 test('a minted token is pst_ and 38 base62 characters, and no two are the same', () => {
@@ -73,6 +80,18 @@ test('a created token is found by its hash, with its label, scopes and end', asy
     assert.deepEqual(stored.scopes, ['plants:write']);
     assert.equal(stored.createdAt, runtime.clock.now());
     assert.equal(stored.expiresAt, runtime.clock.now() + 60_000);
+  });
+});
+
+test('a created or rotated token ends in year 9999 at the latest', async () => {
+  await withAccess(async ({ store, runtime }) => {
+    await store.createUser({ name: 'ann', at: runtime.clock.now() });
+    const [expiresInMs, expiresAt] = [999_999 * 604_800_000, Date.parse('9999-12-31T23:59:59Z')];
+    const request = { user: 'ann', label: '', scopes: ['plants:read'], expiresInMs } as const;
+    const made = await createToken({ store, runtime }, request);
+    assert.equal((await store.findToken(hashToken(made?.token ?? '')))?.expiresAt, expiresAt);
+    const rotated = await rotateToken({ store, runtime }, { id: made?.id ?? '', overlapMs: 0, expiresInMs });
+    assert.partialDeepStrictEqual(rotated, { expiresAt });
   });
 });
 

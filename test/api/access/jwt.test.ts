@@ -59,6 +59,22 @@ test('/me tells when a JWT expires by its own claim, although clocks may differ'
   });
 });
 
+test('a JWT with a fractional or a huge expiry can create tokens', async () => {
+  for (const [exp, expiresAt] of [
+    [1.9e9 + 0.123456, '2030-03-17T17:46:40.123Z'],
+    [1.79e15, '9999-12-31T23:59:59.000Z'],
+  ] as const) {
+    const token = await provider.sign(provider.claims({ exp }));
+    assert.partialDeepStrictEqual(succeeded(await service.request('GET', '/me', { token }), 200), {
+      expiresAt,
+    });
+    const body = { label: String(exp) };
+    succeeded(await service.request('POST', '/tokens', { token, body }), 201);
+    const listed = succeeded(await service.request('GET', '/tokens', { token }), 200);
+    assert.partialDeepStrictEqual(listed, [{ ...body, expiresAt }]);
+  }
+});
+
 test('a JWT that is not accepted is refused with the challenge of RFC 6750', async () => {
   for (const changes of [
     { aud: 'other' },
