@@ -8,19 +8,12 @@ import { storePath } from '../../src/config/config.ts';
 import { keepSizeRecord } from '../../src/store/sqlite/engine/size-record.ts';
 import { lookAtFiles } from '../../src/store/sqlite/engine/store-files.ts';
 import { leftBehind } from '../../testkit/processes/left-behind.ts';
+import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../testkit/processes/permissions.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import type { Outcome } from '../../testkit/processes/program.ts';
 import type { ServeOptions } from '../../testkit/processes/server.ts';
 
 /** What a start with unusable files reports: the file, the error code, and advice. */
-
-const isRoot = process.getuid?.() === 0;
-/** Runs another command without capabilities: then even root needs file permissions. */
-const WITHOUT_CAPABILITIES = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
-const noPermissions =
-  isRoot && spawnSync('setpriv', [...WITHOUT_CAPABILITIES.slice(1), 'true']).status !== 0
-    ? 'root may read and write everything, and setpriv is not there to change that'
-    : undefined;
 
 const NAMES = { database: 'plant-store.db', log: 'plant-store.db-wal', index: 'plant-store.db-shm' } as const;
 
@@ -36,11 +29,11 @@ const stoppedStore = await leftBehind(async (place) => {
 for (const [what, name] of [...Object.entries(NAMES), ['lock', 'serving.lock']] as const) {
   for (const mode of [0o000, 0o400]) {
     const state = mode === 0 ? 'unreadable' : 'read-only';
-    test(`a start on a ${what} that is ${state} says so`, { skip: noPermissions }, async (t) => {
+    test(`a start on a ${what} that is ${state} says so`, { skip: whyNoPermissions }, async (t) => {
       const { place } = await killedStore(t);
       const path = join(place.dataDir, name);
       chmodSync(path, mode);
-      const outcome = await place.serveInVain({ through: isRoot ? WITHOUT_CAPABILITIES : [] });
+      const outcome = await place.serveInVain({ through: WITHOUT_CAPABILITIES });
       saysWhy(outcome, path, 'EACCES', /Run it as the owner/);
       chmodSync(path, 0o600);
       await (await place.serve()).stop();

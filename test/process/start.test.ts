@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { storePath } from '../../src/config/config.ts';
+import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../testkit/processes/permissions.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import type { Outcome } from '../../testkit/processes/program.ts';
-
-/** Runs another command without capabilities: then even root needs write permission. */
-const WITHOUT_CAPABILITIES = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
 
 function failedInOneLine({ code, stdout, stderr }: Outcome, message: RegExp): void {
   assert.equal(code, 1);
@@ -44,16 +41,13 @@ test('a data folder that is a file is refused in one line that names it', async 
   assert.ok(outcome.stderr.includes(place.dataDir));
 });
 
-test('an unwritable data folder is refused in one line that names it', async (t) => {
+test('an unwritable data folder is refused in one line that names it', {
+  skip: whyNoPermissions,
+}, async (t) => {
   const place = await makePlace(t);
-  const isRoot = process.getuid?.() === 0;
-  const through = isRoot ? WITHOUT_CAPABILITIES : [];
-  if (isRoot && spawnSync('setpriv', [...through.slice(1), 'true']).status !== 0) {
-    return t.skip('root may write everywhere, and setpriv is not there to change that');
-  }
   await mkdir(place.dataDir);
   await chmod(place.dataDir, 0o500);
-  const outcome = await place.serveInVain({ through });
+  const outcome = await place.serveInVain({ through: WITHOUT_CAPABILITIES });
   failedInOneLine(outcome, /cannot be/);
   assert.ok(outcome.stderr.includes(place.dataDir));
 });

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { checks as limits } from '../limits.ts';
 import { sizeText } from '../terminal/progress.ts';
 import { shellWord } from '../terminal/terminal.ts';
@@ -12,21 +12,23 @@ export function checkFolder(folder: string): Finding[] {
 
 /** Why nothing in the folder can be read; undefined for a usable one. */
 export function whyUnusable(folder: string): Finding | undefined {
-  if (!existsSync(folder)) {
-    const advice = 'Pass the same DATA_DIR or --data-dir as to serve; the first start creates it.';
-    return warning(NAME, `${folder} does not exist`, advice);
-  }
-  const stats = statSync(folder);
-  if (!stats.isDirectory()) {
-    return problem(NAME, `${folder} is not a folder`, 'Pass another with DATA_DIR or --data-dir.');
-  }
+  let trouble = 'cannot be examined';
   try {
+    const stats = statSync(folder, { throwIfNoEntry: false });
+    if (stats === undefined) {
+      const advice = 'Pass the same DATA_DIR or --data-dir as to serve; the first start creates it.';
+      return warning(NAME, `${folder} does not exist`, advice);
+    }
+    if (!stats.isDirectory()) {
+      return problem(NAME, `${folder} is not a folder`, 'Pass another with DATA_DIR or --data-dir.');
+    }
+    trouble = `belongs to the user with id ${stats.uid}, and this user cannot write to it`;
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
     return problem(
       NAME,
-      `${folder} belongs to the user with id ${stats.uid}, and this user cannot write to it (${reasonIn(error)})`,
+      `${folder} ${trouble} (${reasonIn(error)})`,
       'Run doctor and the service as the owner of the folder, or change its owner.',
     );
   }

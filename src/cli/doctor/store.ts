@@ -36,12 +36,12 @@ export async function* checkStore(
 }
 
 function lookAt(path: string): StoreSummary | Finding {
-  if (!existsSync(path) && fileSize(`${path}-wal`) === 0) {
-    const advice =
-      'The first start creates it: plant-store serve. If you expected a store here, check DATA_DIR.';
-    return warning(NAME, `none at ${path}`, advice);
-  }
   try {
+    if (!existsSync(path) && fileSize(`${path}-wal`) === 0) {
+      const advice =
+        'The first start creates it: plant-store serve. If you expected a store here, check DATA_DIR.';
+      return warning(NAME, `none at ${path}`, advice);
+    }
     return readSummary(path);
   } catch (error) {
     return unreadable(path, error);

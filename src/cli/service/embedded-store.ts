@@ -28,16 +28,16 @@ export function embeddedStore(flags: Flags, verb: 'backup' | 'restore'): Embedde
 /** Opens the store in a data folder; servers may be running on it. */
 export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<Store> {
   const path = storePath(dataDir);
-  refuseLostDatabase(path);
-  if (fileSize(path) === 0) {
-    throw new Failure(
-      `There is no store at ${path}. Pass its folder with --data-dir, or create one by starting the service: plant-store serve`,
-    );
-  }
   // Only here: `backup`, `restore` and `copy` need no store.
   const { openSqliteStore } = await import('../../store/sqlite/store.ts');
   let unlock: (() => void) | undefined;
   try {
+    refuseLostDatabase(path);
+    if (fileSize(path) === 0) {
+      throw new Failure(
+        `There is no store at ${path}. Pass its folder with --data-dir, or create one by starting the service: plant-store serve`,
+      );
+    }
     unlock = lockUnlessServed(servingLock(dataDir));
     // A running server has done it.
     if (unlock) recoverStore(path);

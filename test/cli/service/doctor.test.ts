@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
 import { chmod, link, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -14,6 +13,7 @@ import { checkReceivers } from '../../../src/cli/doctor/webhooks.ts';
 import { storePath } from '../../../src/config/config.ts';
 import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
+import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../../testkit/processes/permissions.ts';
 import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { serve } from '../../../testkit/processes/server.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
@@ -140,18 +140,14 @@ test('doctor finds a broken store in a folder that others may read', async () =>
   });
 });
 
-test('doctor says which file keeps it from finding a server, and continues', async (t) => {
-  const isRoot = process.getuid?.() === 0;
-  // Without capabilities even root needs read permission.
-  const through = isRoot ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : [];
-  if (isRoot && spawnSync('setpriv', [...through.slice(1), 'true']).status !== 0) {
-    return t.skip('root may read everything, and setpriv is not there to change that');
-  }
+const limited = { skip: whyNoPermissions };
+
+test('doctor says which file keeps it from finding a server, and continues', limited, async () => {
   await withStoreFolder(async (folder) => {
     const lock = `${folder}/serving.lock`;
     await writeFile(lock, '', { mode: 0 });
     const env = { DATA_DIR: folder, JWT_ISSUER: 'http://127.0.0.1:1', JWT_AUDIENCE: 'x' };
-    const { code, of } = await examine(env, through);
+    const { code, of } = await examine(env, WITHOUT_CAPABILITIES);
     assert.equal(code, 1);
     assert.deepEqual(of('Server'), [
       {
@@ -163,6 +159,26 @@ test('doctor says which file keeps it from finding a server, and continues', asy
     ]);
     assert.deepEqual(of('Port'), []);
     assert.equal(of('Identity provider').length, 1);
+  });
+});
+
+test('doctor reports a folder that it may not look into, and continues', limited, async () => {
+  await withStoreFolder(async (folder) => {
+    const provider = { JWT_ISSUER: 'http://127.0.0.1:1', JWT_AUDIENCE: 'x' };
+    for (const [dataDir, said] of [
+      [folder, /^\S+ belongs to the user with id \d+, and this user cannot write to it \(EACCES: .*\)$/],
+      [`${folder}/data`, /^\S+data cannot be examined \(EACCES: .*\)$/],
+    ] as const) {
+      await chmod(folder, 0);
+      const { code, of } = await examine({ DATA_DIR: dataDir, ...provider }, WITHOUT_CAPABILITIES);
+      await chmod(folder, 0o700);
+      assert.equal(code, 1);
+      const [found, ...more] = of('Data folder');
+      assert.deepEqual([found?.verdict, more], ['problem', []]);
+      assert.match(found?.text ?? '', said);
+      assert.match(found?.advice ?? '', /^Run doctor and the service as the owner of the folder/);
+      assert.equal(of('Identity provider').length, 1);
+    }
   });
 });
 

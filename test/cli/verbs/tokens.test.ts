@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { chmod } from 'node:fs/promises';
 import { test } from 'node:test';
 import { scopes } from '../../../src/access/scopes.ts';
 import { isMistyped } from '../../../src/access/tokens.ts';
-import { run, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../../testkit/processes/permissions.ts';
+import { launch, outcomeOf, run, withStoreFolder } from '../../../testkit/processes/program.ts';
 
 type ListedToken = {
   id: string;
@@ -107,5 +109,21 @@ test('a token for an unknown user, and revoking an unknown token, fail with 1', 
     const revoke = await run(['token', 'revoke', 'tok_nothing', '--data-dir', folder]);
     assert.deepEqual([revoke.code, revoke.stdout], [1, '']);
     assert.match(revoke.stderr, /^error: There is no token tok_nothing\./);
+  });
+});
+
+test('in a data folder that this user may not enter, a verb says who may', {
+  skip: whyNoPermissions,
+}, async () => {
+  await withStoreFolder(async (folder) => {
+    await chmod(folder, 0);
+    const { code, stderr } = await outcomeOf(
+      launch(['token', 'list', '--data-dir', folder], {}, WITHOUT_CAPABILITIES),
+    );
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^error: \S+plant-store\.db cannot be used: permission denied \(EACCES\)\. Run it as the owner [^\n]+\n$/,
+    );
   });
 });
