@@ -19,6 +19,7 @@ import { test } from 'node:test';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { storePath } from '../../../src/config/config.ts';
 import { addPlants, plantsIn } from '../../../testkit/processes/backed-up-store.ts';
+import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../../testkit/processes/permissions.ts';
 import {
   launch,
   type Outcome,
@@ -133,6 +134,13 @@ test('an unwritable folder is reported as one', async (t) => {
       await chmod(other, 0o500);
       assert.match(failureOf(await backUp(folder, join(other, 'x'))), /cannot be written to /);
     });
+  });
+});
+
+test('a backup works with a priority that its user may not raise', { skip: whyNoPermissions }, async () => {
+  await withStoreFolder(async (folder) => {
+    const args = ['backup', join(folder, 'b'), '--data-dir', folder];
+    wordsOf(await outcomeOf(launch(args, {}, ['nice', '-n', '15', ...WITHOUT_CAPABILITIES])));
   });
 });
 
