@@ -5,7 +5,7 @@ import type { ApiFlags } from './api-options.ts';
 import { Failure, Misuse } from './failure.ts';
 import type { StoreFlags } from './service/store.ts';
 import { renderTable } from './terminal/table.ts';
-import { print, printJson, say } from './terminal/terminal.ts';
+import { print, printAll, printJson, say } from './terminal/terminal.ts';
 import { option } from './verb.ts';
 
 /** What the verbs of a token do with `--own`: over the API instead of on the store. */
@@ -52,7 +52,7 @@ export async function listOwn(flags: OwnFlags & { json?: true }): Promise<void> 
   const listed = await serviceFor(flags).tokens.list();
   if (flags.json) return printJson(listed);
   if (listed.length === 0) return say('You have no tokens.');
-  print(...renderTable(['ID', 'LABEL', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'], listed.map(row)));
+  printAll(renderTable(['ID', 'LABEL', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'], listed.map(row)));
 }
 
 function row({ id, label, scopes, createdAt, expiresAt = 'never', lastUsedOn = 'never' }: Token): string[] {

@@ -8,7 +8,7 @@ import { Failure, Misuse } from '../failure.ts';
 import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, rotateOwn } from '../own-tokens.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
-import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { print, printAll, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
 import { accept, option, settingOption, TOKEN, tokenId, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
@@ -93,7 +93,7 @@ export const verbs: Verbs = {
       if (flags.json) return printJson(tokens);
       if (tokens.length === 0) return say('No tokens found.');
       const headings = ['ID', 'USER', 'LABEL', 'SCOPES', 'STATUS', 'CREATED', 'EXPIRES'];
-      print(...renderTable(headings, tokens.map(tokenRow)));
+      printAll(renderTable(headings, tokens.map(tokenRow)));
     },
   },
   show: {
@@ -108,7 +108,7 @@ export const verbs: Verbs = {
       });
       if (token === undefined) throw unknownToken(id);
       if (flags.json) printJson(token);
-      else print(...renderFields(tokenFields(token)));
+      else printAll(renderFields(tokenFields(token)));
     },
   },
   rotate: {

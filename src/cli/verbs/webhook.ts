@@ -7,7 +7,7 @@ import type { ApiFlags } from '../api-options.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
-import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { insist, print, printAll, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { overlapOption, parseTime, roughDuration, sinceRule } from '../terminal/time.ts';
 import { argument, option, parseUpTo, remote, required, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
 import { firstAttempt, renderDelivery, whyLater } from './delivery.ts';
@@ -36,7 +36,7 @@ export const verbs: Verbs = remote({
       const { description, rate } = flags;
       const made = await serviceFor(flags).webhooks.create({ url, description, rate });
       if (flags.json) return printJson(made);
-      print(...renderFields([...identityFields(made), ['Secret', made.secret]]));
+      printAll(renderFields([...identityFields(made), ['Secret', made.secret]]));
       say(
         `The secret is shown only once. To test the receiver: plant-store webhook test ${shellWord(made.id)} --wait`,
       );
@@ -53,7 +53,7 @@ export const verbs: Verbs = remote({
         return say('No webhooks found. To create one: plant-store webhook create URL');
       }
       const headings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'];
-      print(...renderTable(headings, webhooks.map(webhookRow)));
+      printAll(renderTable(headings, webhooks.map(webhookRow)));
     },
   },
   show: {
@@ -64,7 +64,7 @@ export const verbs: Verbs = remote({
     async run(flags: JsonFlags, id: string) {
       const webhook = await serviceFor(flags).webhooks.get(id);
       if (flags.json) return printJson(webhook);
-      print(...renderFields([...identityFields(webhook), ...healthFields(webhook)]));
+      printAll(renderFields([...identityFields(webhook), ...healthFields(webhook)]));
     },
   },
   test: {
@@ -86,7 +86,7 @@ export const verbs: Verbs = remote({
       }
       const tried = await firstAttempt(webhooks, sent);
       if (flags.json) printJson(tried);
-      else print(...renderDelivery(tried));
+      else printAll(renderDelivery(tried));
       const reason = failureOf(tried.history[0] ?? {});
       if (reason !== undefined) throw new Failure(`The test failed: ${reason}`);
     },
@@ -116,7 +116,7 @@ export const verbs: Verbs = remote({
       }
       const webhook = await serviceFor(flags).webhooks.update(id, { url, description, rate });
       if (flags.json) return printJson(webhook);
-      print(...renderFields(identityFields(webhook)));
+      printAll(renderFields(identityFields(webhook)));
       if (url !== undefined) say(`To test the receiver: plant-store webhook test ${id} --wait`);
     },
   },

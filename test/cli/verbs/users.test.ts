@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
-import { failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
+import { storePath } from '../../../src/config/config.ts';
+import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 
@@ -36,6 +38,19 @@ test('the list of users is a table without colour when it is not on a terminal',
       stdout,
       /^NAME {2}STATUS {3}CREATED\nbob {3}enabled {2}\d{4}-\S+Z\n木村 {2}enabled {2}\d{4}-\S+Z\n$/,
     );
+  });
+});
+
+test('a list of users may be longer than a call has room for arguments', async () => {
+  await withStoreFolder(async (folder) => {
+    const db = new DatabaseSync(storePath(folder));
+    db.exec(
+      `WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 200000)
+       INSERT INTO users (name, created_at) SELECT 'user ' || id, 1 FROM n`,
+    );
+    db.close();
+    const listed = dataOf(await outcomeOf(launch(['user', 'list', '--data-dir', folder])));
+    assert.equal(listed.split('\n').length, 1 + 200_000 + 1);
   });
 });
 
