@@ -31,7 +31,8 @@ export function parseJson(bytes: Buffer): JsonValue {
 function decode(bytes: Buffer): string {
   if (!isUtf8(bytes)) {
     const repaired = Buffer.from(bytes.toString('utf8'));
-    const offset = bytes.findIndex((byte, index) => byte !== repaired[index]);
+    // Of the two the longer one: the body may end within U+FFFD.
+    const offset = repaired.findIndex((byte, index) => byte !== bytes[index]);
     throw new AppError(40001, `The body is not JSON: it is not valid UTF-8 at byte ${offset}.`);
   }
   const text = bytes.toString('utf8');

@@ -177,6 +177,8 @@ test('invalid UTF-8 and a byte order mark are refused, and the message names the
     const bytes = Buffer.concat([Buffer.from('["a'), Buffer.from(hex, 'hex'), Buffer.from('"]')]);
     refused(bytes, /^The body is not JSON: it is not valid UTF-8 at byte 3\.$/);
   }
+  // The beginning of U+FFFD, by which a decoder replaces what is invalid.
+  refused(Buffer.from('["a\u{fffd}').subarray(0, -1), /not valid UTF-8 at byte 5\.$/);
   refused(Buffer.from('efbbbf7b7d', 'hex'), /byte order mark, at byte 0\.$/);
   refused(Buffer.from('fffe5b005d00', 'hex'), /not valid UTF-8 at byte 0\.$/);
   refused(Buffer.from('5b005d00', 'hex'));
