@@ -17,7 +17,7 @@ export const http = {
   urlBytes: 8 * KIB,
   /** Room for an identity provider's JWT. */
   tokenBytes: 4 * KIB,
-  /** No valid request nests deeper than 1; deep nesting only costs stack. */
+  /** No valid request nests deeper than 2; deep nesting only costs stack. */
   jsonDepth: 32,
   /** From the first byte to the end of the headers. A healthy client needs milliseconds. */
   headersMs: 10 * SECOND,

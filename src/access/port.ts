@@ -80,7 +80,7 @@ export type Belongings = { plants: number; webhooks: number; tokens: number; sha
 export type Share = { owner: string; viewer: string; createdAt: number };
 export type NewShare = { owner: string; viewer: string; at: number };
 
-/** `full`: the owner or the viewer already has `most` shares. */
+/** `owner full`, `viewer full`: the owner shares with `most` users, or as many share with the viewer. */
 export type ShareOutcome =
   | 'shared'
   | 'shared before'

@@ -6,9 +6,9 @@ const MIB = 1024 * 1024;
 export const requests = {
   /** From the name lookup to the end of the answer: longer than the service takes for any request. */
   deadlineMs: 30 * SECOND,
-  /** Four times the longest answer: a page of 1000 deliveries, fully escaped, takes under 4 MB. */
+  /** Four times the longest answer: a page of 1000 plants, fully escaped, takes under 4.2 MB. */
   answerBytes: 16 * MIB,
-  /** Deliveries or plants per page: the longest plants, fully escaped, take under 5 MB. */
+  /** Plants, deliveries or events per page. */
   pageItems: 1_000,
 } as const;
 

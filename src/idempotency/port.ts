@@ -24,7 +24,7 @@ export type CallerFor<Result> = (result: Result) => Caller;
 export type RequestKey = { user: number; method: string; path: string; key: string };
 
 export type Once = RequestKey & {
-  /** Distinguishes different requests: SHA-256 of the body, in hexadecimal. */
+  /** Distinguishes different requests: SHA-256 of the query, a line feed and the body, in hexadecimal. */
   fingerprint: string;
   /** Milliseconds since the Unix epoch: when the request arrived, and until when its answer is kept. */
   at: number;

@@ -201,7 +201,6 @@ function putAll(text: string): Promise<void> {
   );
 }
 
-/** The only place that writes. */
 function put(stream: Stream, safe: string | Buffer, done?: (error?: Error | null) => void): void {
   stream.write(safe, done);
 }
