@@ -29,8 +29,6 @@ export const tokens = {
 export const profiles = {
   /** How long a `login` waits for others that change the profiles, each for a few milliseconds. */
   lockMs: 5 * SECOND,
-  /** Between two attempts. */
-  lookMs: 20,
 } as const;
 
 export const waiting = {

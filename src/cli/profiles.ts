@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../config/config.ts';
 import { unwritable, writeAtomically } from './atomic-file.ts';
 import { Failure } from './failure.ts';
@@ -57,14 +56,16 @@ export async function changeProfiles(change: (profiles: Profiles) => void): Prom
   const lock = `${path}.lock`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await takeLock(lock);
+    const unlock = await takeLock(lock);
     try {
       const profiles = readProfiles();
       change(profiles);
       const text = JSON.stringify({ profiles: Object.fromEntries(profiles) }, null, 2);
       await writeAtomically(path, { mode: 0o600, replaces: true }, (write) => write(`${text}\n`));
     } finally {
-      await rm(lock, { force: true });
+      // First: once released, the file may be another's. Windows keeps it, because it is open.
+      await rm(lock, { force: true }).catch(() => {});
+      unlock();
     }
   } catch (error) {
     throw unwritable(path, error, 'Nothing was saved.');
@@ -72,21 +73,14 @@ export async function changeProfiles(change: (profiles: Profiles) => void): Prom
   return path;
 }
 
-async function takeLock(lock: string): Promise<void> {
-  const deadline = performance.now() + limits.lockMs;
-  for (;;) {
-    try {
-      return await (await open(lock, 'wx', 0o600)).close();
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    }
-    if (performance.now() > deadline) {
-      throw new Failure(
-        `Nothing was saved: for ${limits.lockMs / 1000} s another login has been changing the profiles. If none is running, remove ${lock}.`,
-      );
-    }
-    await pause(limits.lookMs);
-  }
+/** Returns how to release the lock. The system releases that of a process that was killed. */
+async function takeLock(lock: string): Promise<() => void> {
+  // Only here: most verbs read the profiles and need no SQLite.
+  const { tryLock } = await import('../store/sqlite/files/lock.ts');
+  const unlock = tryLock(lock, limits.lockMs);
+  if (unlock !== undefined) return unlock;
+  const seconds = limits.lockMs / 1000;
+  throw new Failure(`Nothing was saved: for ${seconds} s another login has been changing the profiles.`);
 }
 
 /** Undefined when the file does not exist. */

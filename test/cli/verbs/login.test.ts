@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { launch, type Outcome, outcomeOf, run, withFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
@@ -162,6 +162,15 @@ test('concurrent logins save every profile', async (t) => {
     const saved = JSON.parse(dataOf(await run(['login', '--list', '--json'], env)));
     assert.deepEqual(saved.map(({ name }: { name: string }) => name).sort(), names);
     assert.deepEqual(await readdir(join(path, '..')), ['config.json']);
+  });
+});
+
+test('a login that was killed while it saved does not hold up the next one', async (t) => {
+  await atHome(t, async ({ path, login }) => {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(`${path}.lock`, '');
+    assert.match(wordsOf(await login()), /^Saved the profile "default"/);
+    assert.deepEqual(await readdir(dirname(path)), ['config.json']);
   });
 });
 

@@ -51,19 +51,21 @@ export function tryLock(path: string, waitMs: number): (() => void) | undefined 
       if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) accessSync(path);
       continue;
     }
-    // On a read-only file SQLite would take a lock that excludes nobody.
-    accessSync(path, constants.R_OK | constants.W_OK);
-    const db = new DatabaseSync(path, { timeout: waitMs });
+    let db: DatabaseSync | undefined;
     let failure: unknown;
     try {
-      db.exec('BEGIN EXCLUSIVE');
+      // On a read-only file SQLite would take a lock that excludes nobody.
+      accessSync(path, constants.R_OK | constants.W_OK);
+      db = new DatabaseSync(path, { timeout: waitMs });
+      // A journal on disk would need space there, for a change that nobody makes.
+      db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     } catch (error) {
       failure = error;
     }
-    // The lock of a file that was removed meanwhile excludes nobody; SQLite reports an I/O error then.
+    // The lock of a file that was removed meanwhile excludes nobody.
     const isSame = file === fileAt(path);
-    if (isSame && failure === undefined) return () => db.close();
-    db.close();
+    if (isSame && failure === undefined) return () => db?.close();
+    db?.close();
     if (isSame && sqliteCode(failure) === BUSY) return undefined;
     if (isSame) throw failure;
   }
