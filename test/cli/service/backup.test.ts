@@ -108,7 +108,7 @@ test('with a database, backup names the tools to use instead', async () => {
     DATABASE_URL: 'postgres://a:secret@db/plants',
   });
   assert.deepEqual([code, stdout], [1, '']);
-  assert.match(stderr, /postgres:\/\/a@db\/plants.*pg_dump.*point-in-time.*run-on-postgresql\.md/);
+  assert.match(stderr, /postgres:\/\/a@db\/plants.*pg_dump.*point-in-time.*"Run on PostgreSQL"/);
   assert.doesNotMatch(stderr, /secret/);
 });
 

@@ -23,10 +23,12 @@ test('webhook test --wait does not wait for a paused webhook, and says until whe
   const remote = await startRemote(t);
   const id = await remote.webhook();
   const until = await pauseFor(remote, id);
-  const [event, ...rest] = failureOf(await remote.verb('webhook', 'test', id, '--wait')).split(' is sent ');
+  const [event, ...rest] = failureOf(await remote.verb('webhook', 'test', id, '--wait')).split(
+    ' will not be sent ',
+  );
   assert.match(event ?? '', /^error: evt_\w+$/);
   assert.deepEqual(rest, [
-    `only at ${until}. If the webhook is paused, end the pause: plant-store webhook enable ${id}`,
+    `before ${until}. If the webhook is paused, end the pause: plant-store webhook enable ${id}`,
   ]);
   await remote.verb('webhook', 'enable', id);
   assert.match(dataOf(await remote.verb('webhook', 'test', id, '--wait')), /\nState +delivered\n/);
