@@ -133,7 +133,9 @@ function recordOne(rows: Rows, outcome: Outcome): Recorded {
     return 'gone';
   }
   const number = outcome.generation + 1;
-  const known = row.kept.get(number);
+  const isCurrent = row.generation === outcome.generation && row.state === 'pending';
+  // An existing attempt under the current number belongs to a delivery that was removed and created again.
+  const known = isCurrent ? undefined : row.kept.get(number);
   if (known?.at === outcome.attempt.at) return 'settled';
   if (known === undefined) {
     row.kept.set(number, outcome.attempt);
@@ -143,7 +145,7 @@ function recordOne(rows: Rows, outcome: Outcome): Recorded {
     webhook[last] = Math.max(webhook[last] ?? 0, outcome.attempt.at);
     follow(webhook, outcome.laneState);
   }
-  if (row.generation !== outcome.generation || row.state !== 'pending') return 'late';
+  if (!isCurrent) return 'late';
   Object.assign(row, { generation: number, isAsked: false, suspicions: 0, reason: outcome.reason });
   return settle(rows, row, outcome);
 }

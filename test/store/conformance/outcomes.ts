@@ -153,6 +153,34 @@ export function outcomesConformance(ready: () => Given): void {
       await finishChores();
     });
 
+    test('a late outcome of a removed delivery does not stop those of the one created again', async () => {
+      const { store, user, webhook, create, due, record, finishChores, replay } = ready();
+      const [ann, bob] = [await user(), await user()];
+      const hook = await webhook(bob.id);
+      const share = { owner: ann.name, viewer: bob.name };
+      const fail = async (at: number) => {
+        const [made] = await due(hook);
+        assert.ok(made);
+        return record(outcomeOf(made, { ...retried, attempt: { ...outcomeOf(made).attempt, at } }));
+      };
+      await store.access.addShare({ ...share, at: AT }, 10);
+      await create(ann.id);
+      await fail(AT);
+      const [inFlight] = await due(hook);
+      assert.ok(inFlight);
+      await store.access.removeShare(share);
+      await finishChores();
+      await store.access.addShare({ ...share, at: AT }, 10);
+      assert.equal(await replay(bob.id, hook), 1);
+      assert.equal(await record(outcomeOf(inFlight, retried)), 'late');
+      assert.equal(await fail(AT + 1), 'settled');
+      assert.equal(await fail(AT + 2), 'settled');
+      assert.deepEqual(
+        (await attemptsOf(hook, inFlight.event.id)).map(({ at }) => at),
+        [AT + 1, AT + 2],
+      );
+    });
+
     test('a delivery keeps how often a send was interrupted, until an attempt is recorded', async () => {
       const { due, record } = ready();
       const { hook, made } = await one();

@@ -74,7 +74,8 @@ function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
 }
 
 function attemptWrites(db: DatabaseSync): (outcome: Outcome) => void {
-  const insert = db.prepare(`INSERT INTO attempts
+  // An existing attempt belongs to a delivery that was removed and created again.
+  const insert = db.prepare(`INSERT OR REPLACE INTO attempts
     (webhook, event, generation, at, duration_ms, address, status, excerpt, error)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const forget = db.prepare(`DELETE FROM attempts
