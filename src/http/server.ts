@@ -88,7 +88,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   acceptJsonOnly(app);
   acceptIdempotencyKeys(app, options);
   acceptExpectations(app.server);
-  closeStalledReaders(app.server, steadyClock(options.runtime.clock));
+  closeStalledReaders(app.server, () => performance.now());
   finishAnswersFirst(app.server, options.drain);
   shareConnections(app.server, limits.connections, options.trustProxy);
 

@@ -3,7 +3,6 @@ import { AppError, retryLater } from '../errors.ts';
 import type { Caller } from '../idempotency/port.ts';
 import { writes } from '../limits.ts';
 import type { EndedBatch } from '../observability/port.ts';
-import type { Clock } from '../runtime.ts';
 import type { Span } from '../tracing/port.ts';
 import { asAppError, outcomeUnknown, unavailable } from './write-outcomes.ts';
 
@@ -47,12 +46,12 @@ export type BatchRules<Command> = {
 /**
  * Group commit: commands that arrive during a commit become one transaction, the next. The queue is limited by count,
  * bytes and age; when it is full, `submit` fails with 50300.
- * @param clock monotonic: with a clock that goes back, ages would be too low
+ * @param elapsed the monotonic time, in milliseconds
  */
 export function groupCommit<Command>(
   commit: Commit<Command>,
-  clock: Clock,
   { isUnbounded = false, gathering, patience, goTogether = () => true, batchEnded }: BatchRules<Command> = {},
+  elapsed = () => performance.now(),
 ) {
   let queue: Waiting<Command>[] = [];
   let queuedBytes = 0;
@@ -77,8 +76,8 @@ export function groupCommit<Command>(
 
   async function commitBatch(batch: Waiting<Command>[]): Promise<void> {
     for (const { span } of batch) span?.mark('the transaction begins');
-    const waitMs = ageOfFirst(batch, clock.now());
-    const begin = performance.now();
+    const begin = elapsed();
+    const waitMs = ageOfFirst(batch, begin);
     const watch = patience && watched(batch, patience);
     const commands = batch.map(({ command }) => command);
     const outcomes = await commit(commands, watch?.mayBegin ?? (() => true)).catch((error: unknown) => {
@@ -89,7 +88,7 @@ export function groupCommit<Command>(
     batchEnded?.({
       commands: batch.length,
       waitMs,
-      commitMs: performance.now() - begin,
+      commitMs: elapsed() - begin,
       failures: outcomes.flatMap((outcome) => (outcome instanceof AppError ? outcome.code : [])),
     });
     const pauses = gathering !== undefined && batch.length >= gathering.many && !closed;
@@ -105,7 +104,7 @@ export function groupCommit<Command>(
   function watched(batch: readonly Waiting<Command>[], { beginMs, answerMs, checkMs }: Patience) {
     let stage: 'waits' | 'begun' | 'given up' = 'waits';
     const timer = setInterval(() => {
-      const now = clock.now();
+      const now = elapsed();
       dropStale();
       if (stage === 'begun') {
         const late = batch.filter(({ at }) => now - at > answerMs);
@@ -127,7 +126,7 @@ export function groupCommit<Command>(
 
   /** Drops commands that waited too long and whose caller has left, since they delay others. */
   function dropStale(): void {
-    const now = clock.now();
+    const now = elapsed();
     drop(
       // A client that only closed its sending side still reads the answer, and does not count as gone.
       ({ at, caller }) => now - at > writes.desertedMs && caller?.hasLeft() === true,
@@ -179,7 +178,7 @@ export function groupCommit<Command>(
      */
     submit(command: Command, bytes: number, caller?: Waiter): Promise<unknown> {
       if (closed) return Promise.reject(retryLater(50303, 'The service is shutting down; nothing was done.'));
-      const at = clock.now();
+      const at = elapsed();
       if (!isUnbounded && isFullAt(at)) {
         return Promise.reject(
           retryLater(50300, 'Too many writes are waiting; nothing was done. Retry in a moment.'),
@@ -193,9 +192,9 @@ export function groupCommit<Command>(
       );
     },
     /** Whether `submit` would refuse a command now: checking that before the request is read costs far less. */
-    isFull: () => isFullAt(clock.now()),
+    isFull: () => isFullAt(elapsed()),
     /** The number of commands waiting for a commit, and the age of the first; 0 when none waits. */
-    waiting: () => ({ commands: queue.length, ageMs: ageOfFirst(queue, clock.now()) }),
+    waiting: () => ({ commands: queue.length, ageMs: ageOfFirst(queue, elapsed()) }),
     /** Commits the queued commands; later ones are refused with 50303. */
     async close() {
       closed = true;

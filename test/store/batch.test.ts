@@ -17,8 +17,8 @@ function steered(rules?: BatchRules<number>) {
       batches.push({ commands, end, mayBegin });
       return end.promise;
     },
-    { now: () => time.now },
     rules,
+    () => time.now,
   );
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   return { batches, commits, time, turn };
@@ -228,8 +228,8 @@ test('metrics get each batch: its size, waiting time, duration and failures', as
   const time = { now: 1000 };
   const commits = groupCommit<number>(
     async ([first]) => [first, new AppError(40900)],
-    { now: () => time.now },
     { batchEnded: (batch) => void told.push(batch) },
+    () => time.now,
   );
   const both = [commits.submit(1, 1), commits.submit(2, 1)];
   time.now = 1200;
@@ -245,11 +245,9 @@ test('metrics get each batch: its size, waiting time, duration and failures', as
 
 test('in a batch that fails as a whole, each command counts as failed', async () => {
   const told: EndedBatch[] = [];
-  const commits = groupCommit<number>(
-    () => Promise.reject(new AppError(50302)),
-    { now: () => 0 },
-    { batchEnded: (batch) => void told.push(batch) },
-  );
+  const commits = groupCommit<number>(() => Promise.reject(new AppError(50302)), {
+    batchEnded: (batch) => void told.push(batch),
+  });
   await Promise.allSettled([commits.submit(1, 1), commits.submit(2, 1)]);
   assert.deepEqual(told[0]?.failures, [50302, 50302]);
 });
@@ -270,5 +268,21 @@ test('setting the clock back makes no queue wait negative', async () => {
   const [reading] = store.readings.queues();
   await done;
   assert.ok((reading?.ageMs ?? -1) >= 0 && (told[0]?.waitMs ?? -1) >= 0);
+  await store.close();
+});
+
+test('setting the clock forward refuses no write', async () => {
+  const time = { now: 0 };
+  const store = await openSqliteStore({
+    path: ':memory:',
+    writer: 'inline',
+    clock: { now: () => time.now },
+    deliveryDelayMs: 0,
+    onFatal: assert.ifError,
+  });
+  const deletions = [store.plants.delete(1, 1n)];
+  time.now += 2 * writes.queueAgeMs;
+  deletions.push(store.plants.delete(1, 2n));
+  await Promise.all(deletions);
   await store.close();
 });

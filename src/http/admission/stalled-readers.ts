@@ -1,7 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
-import type { Clock } from '../../runtime.ts';
 
 /** A connection's progress, and since when it has not changed. */
 type Progress = { written: number; waiting: number; unsent: number; since: number };
@@ -9,8 +8,9 @@ type Progress = { written: number; waiting: number; unsent: number; since: numbe
 /**
  * Resets connections whose client does not read its pending response; closed, a truncated response could look
  * complete. Checking all of them periodically costs less than a timer per response.
+ * @param elapsed the monotonic time, in milliseconds
  */
-export function closeStalledReaders(server: Server, clock: Clock): void {
+export function closeStalledReaders(server: Server, elapsed: () => number): void {
   const connections = new Map<Socket, Progress>();
 
   server.on('connection', (socket: Socket) => {
@@ -19,7 +19,7 @@ export function closeStalledReaders(server: Server, clock: Clock): void {
   });
 
   const sweep = setInterval(() => {
-    const now = clock.now();
+    const now = elapsed();
     for (const [socket, before] of connections) {
       const { bytesWritten: written, writableLength: waiting } = socket;
       const unsent = unsentBytes(socket);

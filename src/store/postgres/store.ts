@@ -69,11 +69,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
 type Opened = { database: Database; cursorKeys: CursorKeys; heartbeat: Heartbeat };
 
 function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresOptions): PostgresStore {
-  const { clock, log, pooled, measures } = options;
+  const { log, pooled, measures } = options;
   const visible = visibleOwners(database, heartbeat.epoch);
   const { unsettled, ...events } = eventReads(database, visible);
   const news = createNews({ database, log, listens: !pooled, heartbeat, unsettled });
-  const queues = createQueues(createWriter(database, news.publish), clock, measures);
+  const queues = createQueues(createWriter(database, news.publish), measures);
   const { url, sendingConnections = 1 } = options;
   const lanes = createLanesOfMain({ url: url.text, connections: sendingConnections, pooled, news });
   const { health, ...deliveries } = deliveryStore(database, queues.run, visible);

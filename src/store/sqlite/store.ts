@@ -3,7 +3,7 @@ import type { AccessStore } from '../../access/port.ts';
 import type { Caller, KeyStore } from '../../idempotency/port.ts';
 import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
-import { type Clock, type Log, silentLog, steadyClock } from '../../runtime.ts';
+import { type Clock, type Log, silentLog } from '../../runtime.ts';
 import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES, groupCommit } from '../batch.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
@@ -69,7 +69,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const snapshot = createSnapshot(db, watch);
   const hints: Hints = { work: [], events: [] };
   const write = (commands: Command[]) => commit(commands, { writer, snapshot, hints, watch });
-  const commits = groupCommit<Command>(write, steadyClock(options.clock), {
+  const commits = groupCommit<Command>(write, {
     batchEnded: measures && ((batch) => measures.batchEnded('writes', batch)),
   });
   const submit = submitTo(commits);

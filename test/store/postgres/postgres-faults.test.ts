@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { AppError } from '../../../src/errors.ts';
+import { writes } from '../../../src/limits.ts';
 import type { PlantId } from '../../../src/plants/plant.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { type Database, openDatabase } from '../../../src/store/postgres/engine/database.ts';
@@ -196,12 +197,22 @@ describe('past failures on PostgreSQL', () => {
     assert.ok(timer.ms > 0 && timer.ms <= 30_000, `the first probe is sent after ${timer.ms} ms`);
   });
 
+  test('setting the clock forward during a write fails neither it nor the next one', async () => {
+    const { owner } = await replica.subscriber(0);
+    const time = { offset: 0 };
+    const { plants } = await open({ clock: { now: () => Date.now() + time.offset } });
+    const deletions = [plants.delete(owner, 1n)];
+    time.offset = 2 * writes.queueAgeMs;
+    deletions.push(plants.delete(owner, 2n));
+    await Promise.all(deletions);
+  });
+
   test('a failure after a commit does not repeat the batch', async () => {
     const { owner } = await replica.subscriber(1);
     const url = parseDatabaseUrl(database.url);
     const own = openDatabase({ url, connections: 1, pooled: false, log: silentLog });
     const write = createWriter(own, () => Promise.reject(new Error('not now')));
-    const queues = createQueues(write, { now: Date.now });
+    const queues = createQueues(write);
     const creating = creates({ deliveryDelayMs: 0 });
     const create = () => batched(creating, { plant: replica.plant(owner), caller: undefined });
     // A second run would find nothing to delete, and each event already there.

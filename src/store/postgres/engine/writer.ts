@@ -2,7 +2,6 @@ import { AppError } from '../../../errors.ts';
 import type { Caller } from '../../../idempotency/port.ts';
 import { database as limits } from '../../../limits.ts';
 import type { EndedBatch, Measures, QueueReading } from '../../../observability/port.ts';
-import { type Clock, steadyClock } from '../../../runtime.ts';
 import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
 import { fault, KEY_USED, refuseUndone } from '../../write-outcomes.ts';
 import { forCaller } from '../plants/idempotency.ts';
@@ -60,9 +59,8 @@ export type Queues = ReturnType<typeof createQueues>;
 export type Run = Queues['run'];
 
 /** Queues the commands of requests for the writer. */
-export function createQueues(write: Write, clock: Clock, measures?: Measures) {
-  const steady = steadyClock(clock);
-  const requests = groupCommit<Command>(write, steady, {
+export function createQueues(write: Write, measures?: Measures) {
+  const requests = groupCommit<Command>(write, {
     goTogether,
     batchEnded: measures && ((batch: EndedBatch) => measures.batchEnded('writes', batch)),
     gathering: { many: limits.gatherMany, pauseMs: limits.gatherMs },

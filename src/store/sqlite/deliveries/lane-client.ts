@@ -46,7 +46,6 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
         snapshot.end();
       }
     },
-    dueClock,
     { isUnbounded: true, batchEnded },
   );
 
