@@ -69,7 +69,7 @@ function stateAfter(
 ): LaneState {
   const { generation } = settings;
   const isFailure = failureOf(attempt) !== undefined;
-  const failingSince = isFailure ? (settings.failingSince ?? attempt.at) : undefined;
+  const failingSince = isFailure ? (settings.failingSince ?? now) : undefined;
   const asked = PAUSING.includes(attempt.status ?? 0) ? pauseOf(attempt.retryAfter, now) : undefined;
   const pausedUntil = Math.max(asked ?? 0, settings.pausedUntil ?? 0) || undefined;
   const disabledReason = isFailure

@@ -48,7 +48,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
   }
 
   /** The consequences of an attempt for the whole lane. */
-  function follow(lane: Lane, { attempt, laneState }: Outcome): Outcome['begins'] {
+  function follow(lane: Lane, { laneState }: Outcome, now: number): Outcome['begins'] {
     const before = lane.state;
     lane.state = { ...laneState, disabledReason: before?.disabledReason ?? laneState.disabledReason };
     if (before?.disabledReason !== undefined) return undefined;
@@ -56,8 +56,8 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       close(lane);
       return 'disabled';
     }
-    const wasPaused = (before?.pausedUntil ?? 0) > attempt.at;
-    if (wasPaused || (laneState.pausedUntil ?? 0) <= attempt.at) return undefined;
+    const wasPaused = (before?.pausedUntil ?? 0) > now;
+    if (wasPaused || (laneState.pausedUntil ?? 0) <= now) return undefined;
     lane.changes++;
     return 'pause';
   }
@@ -130,7 +130,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       const outcome = outcomeOf({ ...request, settings: current }, attempt, rules, now);
       if (!isVoid)
         lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.inFlight === 0, rules, now);
-      ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome) });
+      ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome, now) });
     },
 
     /** A `record` ended; undefined when the store failed. */

@@ -102,6 +102,19 @@ test('the newest event is known, so that ids continue after it', async () => {
   await store.close();
 });
 
+test('after the clock was set back, a rotated secret signs until its time has come', async (t) => {
+  const opened = await openKeeping(0);
+  t.after(opened.drop);
+  const { store, subscriber, due } = given(opened.store, opened);
+  const { owner, hook } = await subscriber(1);
+  const now = Date.now();
+  const rotation = { secret: 'whsec_y', at: now, overlapUntil: now + 3_600_000, most: 3 };
+  await store.webhooks.rotateSecret(owner, hook, rotation);
+  // Due times continue from before the step.
+  const [made] = await due(hook, { now: now + 2 * 3_600_000 });
+  assert.deepEqual(made?.webhook.secrets, ['whsec_y', 'whsec_x']);
+});
+
 test('commands of the main thread and the sender thread take turns', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'));
   const path = join(folder, 'plant-store.db');

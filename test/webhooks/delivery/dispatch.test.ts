@@ -471,6 +471,21 @@ test('of concurrent requests only one pauses the webhook, and a success does not
   assert.ok(advance(7000).length > 0);
 });
 
+test('after the clock was set back, a pause that follows an earlier one is a new one', () => {
+  const { dispatch, add, advance, recorded } = start();
+  for (const now of [1e7, 1e7 + 7000]) {
+    add('a', [delivery(`evt_${now}`)], now);
+    const [request] = advance(now);
+    assert.ok(request);
+    dispatch.ended(request, { ...attempt(429, now - 3_600_000), retryAfter: '7' }, now);
+    advance(now);
+  }
+  assert.deepEqual(
+    recorded.map(({ begins }) => begins),
+    ['pause', 'pause'],
+  );
+});
+
 test('of concurrent requests only one disables the webhook, even when its outcome is recorded first', () => {
   const { add, advance, end, recorded } = start();
   add('a', deliveries(2));

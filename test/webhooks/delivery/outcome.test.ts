@@ -119,8 +119,15 @@ test('a webhook whose every attempt failed for five days is disabled, and not a 
   assert.equal(outcome({ status: 500 }).disabledReason, undefined);
 });
 
+test('two failures after the clock was set back do not disable a webhook', () => {
+  const first = outcome({ status: 500, at: NOW - 6 * DAY });
+  const failingSince = first.failingSince ?? 0;
+  const second = outcome({ status: 500, at: NOW - 6 * DAY }, { failingSince });
+  assert.deepEqual([first.disabledReason, second.disabledReason], [undefined, undefined]);
+});
+
 test('the first failure since the last success is recorded', () => {
-  assert.equal(outcome({ status: 500 }).failingSince, NOW - 5);
+  assert.equal(outcome({ status: 500 }).failingSince, NOW);
   assert.equal(outcome({ status: 500 }, { failingSince: 7 }).failingSince, 7);
 });
 

@@ -57,7 +57,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     },
     read: (request) =>
       readLane(
-        () => snapshot.read(() => lanes.read(request)),
+        () => snapshot.read(() => lanes.read(request, Math.min(request.now, clock.now()))),
         (events) => submit(['giveUp', undefined, undefined, request.webhook, events]),
       ),
     record: (outcomes) =>

@@ -22,14 +22,17 @@ export function laneReads(db: DatabaseSync) {
     LIMIT 1`);
   return {
     findWork: workIn(db),
-    /** For `readLane`. Consistent only within a transaction. */
-    read({ webhook, now, after, limit, askedLimit }: LaneRequest) {
+    /**
+     * For `readLane`. Consistent only within a transaction.
+     * @param time by the clock that ends secrets, which may have been set back
+     */
+    read({ webhook, now, after, limit, askedLimit }: LaneRequest, time: number) {
       const row = enabled.get(webhook);
       const begin = after ?? { due: -1, event: '' };
       return (
         row && {
           settings: row,
-          secrets: secrets.all(webhook, now).map(({ secret }) => String(secret)),
+          secrets: secrets.all(webhook, time).map(({ secret }) => String(secret)),
           asked: asked.all(webhook, askedLimit),
           due: limit > 0 ? due.all(webhook, now, begin.due, begin.event, limit) : [],
           nextDue: nextDue.get(webhook, now)?.due ?? null,
