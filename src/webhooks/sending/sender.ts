@@ -10,7 +10,7 @@ export type Sender = ReturnType<typeof createSender>;
 
 export type SenderParts = {
   target: Target;
-  /** The clock by which deliveries are due. */
+  /** The time that requests carry. */
   clock: Clock;
   /** Of this service, for `user-agent`. */
   version: string;
@@ -50,8 +50,9 @@ export function createSender({ target, clock, version, source, ...parts }: Sende
     /** Prepares, signs and makes one attempt. Errors are in the `Attempt`: rejects only when none could be made. */
     async send(sendable: Sendable): Promise<Attempt> {
       const at = clock.now();
+      const begin = performance.now();
       const answer = await answerTo(sendable, at);
-      return { at, durationMs: Math.max(0, clock.now() - at), ...answer };
+      return { at, durationMs: Math.floor(performance.now() - begin), ...answer };
     },
     /**
      * Ends requests in flight (each with an `Attempt` whose error says that the service stopped) and all connections.

@@ -103,6 +103,19 @@ test('a receiver that never answers costs one deadline', async () => {
   await receiver.stop();
 });
 
+test('the duration of an attempt does not depend on the clock, which may be set meanwhile', async () => {
+  const receiver = await startReceiver();
+  receiver.usually('hang');
+  for (const step of [2 ** 31, -1000]) {
+    const times = [1e12, 1e12 + step];
+    const set = senderWith({ attemptMs: 100, clock: { now: () => times.shift() ?? 0 } });
+    const { at, durationMs } = await set.send(deliveryTo(receiver.url));
+    assert.equal(at, 1e12);
+    assert.ok(Number.isInteger(durationMs) && durationMs >= 99 && durationMs < 1000, `${durationMs} ms`);
+  }
+  await receiver.stop();
+});
+
 test('a refused connection is a failure with the address tried', async () => {
   const server = await listening(createTcpServer(), 'http');
   await server[Symbol.asyncDispose]();
