@@ -58,7 +58,7 @@ export const catalogue = {
     name: 'plant_store_commit_commands',
     type: 'histogram',
     labels: ['queue'],
-    help: 'Commands per commit.',
+    help: 'Commands per commit: of requests in the queue "writes", outcomes of attempts in the queue "dispatch".',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000],
   },
   commitDuration: {
@@ -79,7 +79,9 @@ export const catalogue = {
     name: 'plant_store_write_queue_commands',
     type: 'gauge',
     labels: ['queue'],
-    help: `Commands that wait for a commit; writes are refused (50300) from ${writes.queuedCommands} on.`,
+    help:
+      `Commands that wait for a commit; writes are refused (50300) from ${writes.queuedCommands} on. In "dispatch", ` +
+      `outcomes not yet recorded; no attempt begins from ${delivery.unrecorded} on.`,
   },
   queueAge: {
     name: 'plant_store_write_queue_age_seconds',
@@ -93,7 +95,7 @@ export const catalogue = {
     labels: ['error'],
     help:
       'Commands that failed because of the store: 50302 nothing was done, 50301 the outcome is unknown, 50000 a ' +
-      'fault of the service.',
+      'fault of the service. Includes outcomes of attempts, which are recorded again later.',
   },
   attempts: {
     name: 'plant_store_delivery_attempts_total',

@@ -33,11 +33,11 @@ export type EndedRequest = {
   durationMs: number;
 };
 
-/** Delivery's writes have their own queue: on the embedded store, in the sender thread. */
+/** `writes`: the commands of requests. `dispatch`: the outcomes of attempts. */
 export const queueNames = ['writes', 'dispatch'] as const;
 export type QueueName = (typeof queueNames)[number];
 
-/** A batch of commands, committed in one or a few transactions. */
+/** A batch of commands or outcomes, committed in one or a few transactions. */
 export type EndedBatch = {
   commands: number;
   /** How long the first command had waited when the batch began. */
@@ -64,7 +64,7 @@ export type StoreReadings = {
 
 export type QueueReading = {
   queue: QueueName;
-  /** Commands that wait for a commit. */
+  /** Commands that wait for a commit, or outcomes not yet recorded. */
   commands: number;
   /** How long the oldest has waited; 0 when there is none. */
   ageMs: number;

@@ -50,10 +50,8 @@ export function flat(error: unknown): unknown {
 
 /** A method of `Measures` and its arguments. */
 export type Measured = {
-  [Name in SenderMeasure]: readonly [Name, ...Parameters<Measures[Name]>];
-}[SenderMeasure];
-
-export type SenderMeasure = keyof DeliveryMeasures | 'batchEnded';
+  [Name in keyof DeliveryMeasures]: readonly [Name, ...Parameters<Measures[Name]>];
+}[keyof DeliveryMeasures];
 
 /** The reading of a thread that has not started. */
 export const NOTHING: SendingReading = {

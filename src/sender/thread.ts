@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { sending } from '../limits.ts';
-import type { Measures } from '../observability/port.ts';
 import type { Log } from '../runtime.ts';
 import type { Tracing } from '../tracing/open.ts';
 import { deliver } from '../webhooks/delivery/deliver.ts';
+import type { DeliveryMeasures } from '../webhooks/delivery/reports.ts';
 import { parseNetworks } from '../webhooks/sending/addresses.ts';
 import { traceAttempts } from '../webhooks/sending/delivery-spans.ts';
 import { createResolve } from '../webhooks/sending/resolver.ts';
@@ -15,7 +15,6 @@ import {
   flat,
   type Measured,
   NOTHING,
-  type SenderMeasure,
   type SenderNews,
   type SenderRequest,
   type SenderThreadOptions,
@@ -48,7 +47,6 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
   const lanes = await openLanes(source, {
     log,
     isCareful,
-    batchEnded: (batch) => measures?.batchEnded('dispatch', batch),
     couldNotRead: (error) => tell({ couldNotRead: error }),
   });
   const { clock, dueClock, store, owners } = lanes;
@@ -67,7 +65,7 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     runtime: { clock: dueClock, random: randomBytes, log },
     measures,
   });
-  reading = () => ({ ...runner.counts(), queue: { queue: 'dispatch', ...lanes.waiting() } });
+  reading = () => ({ ...runner.counts(), queue: { queue: 'dispatch', ...runner.queue() } });
   stop = async () => {
     await runner.stop();
     await Promise.all([lanes.close(), tracing?.stop()]);
@@ -115,7 +113,7 @@ function measuresTo(tell: (news: SenderNews) => void) {
     attemptEnded: (...of) => add(['attemptEnded', ...of]),
     happened: (what) => add(['happened', what]),
     batchEnded: (...of) => add(['batchEnded', ...of]),
-  } satisfies Pick<Measures, SenderMeasure>;
+  } satisfies DeliveryMeasures;
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { EndedBatch } from '../observability/port.ts';
 import type { Clock, Log } from '../runtime.ts';
 import type { LaneOwners } from '../webhooks/delivery/deliver.ts';
 import type { LaneStore, Work } from '../webhooks/delivery/port.ts';
@@ -35,7 +34,6 @@ export type LaneParts = {
   log: Log;
   /** Whether the previous process or thread died, possibly because of what it sent. */
   isCareful: boolean;
-  batchEnded(batch: EndedBatch): void;
   /** Called when a read fails and the machine is to blame. */
   couldNotRead(error: PlainError): void;
 };
@@ -48,8 +46,6 @@ export type Lanes = {
   clock: Clock;
   /** The clock that due times refer to. It never goes back. */
   dueClock: Clock;
-  /** The number of outcomes waiting to be recorded, and the age of the first. */
-  waiting(): { commands: number; ageMs: number };
   close(): Promise<void>;
 };
 

@@ -99,6 +99,22 @@ test('deliveries are counted by the outcome of their attempts', async () => {
   await receiver.stop();
 });
 
+test('outcomes of attempts are counted by batch, in a queue of their own', async (t) => {
+  const token = await service.tokenFor('owner-of-outcomes');
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  await service.request('POST', '/webhooks', { token, body: { url: receiver.url } });
+  const queue = { queue: 'dispatch' };
+  const recorded = (found: Scrape) => found.value(`${catalogue.commitCommands.name}_sum`, queue) ?? 0;
+  const delivered = (found: Scrape) => found.value(catalogue.attempts.name, { outcome: 'delivered' }) ?? 0;
+  const before = await service.scrape();
+  const body = { name: 'Oak' };
+  await Promise.all(Array.from({ length: 20 }, () => service.request('POST', '/plants', { token, body })));
+  const found = await service.until('deliveries', (each) => delivered(each) === delivered(before) + 20);
+  assert.equal(recorded(found), recorded(before) + 20);
+  assert.equal(found.value(catalogue.queueCommands.name, queue), 0);
+});
+
 test('a webhook whose attempts are answered 410 or 429 together is disabled once, and pauses once', async () => {
   const { disabled, pauses } = catalogue;
   for (const [status, { name }] of [

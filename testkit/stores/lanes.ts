@@ -8,7 +8,6 @@ export function lanesOf(store: Store, more: Partial<LaneParts> = {}): Promise<La
   return openLanes(store.lanes.connect(), {
     log: silentLog,
     isCareful: false,
-    batchEnded() {},
     couldNotRead() {},
     ...more,
   });

@@ -1,8 +1,9 @@
+import { AppError, type ErrorCode } from '../../errors.ts';
 import { delivery as limits } from '../../limits.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { Sender } from '../sending/sender.ts';
 import { createDispatch, type Dispatch, type Effect, type TakenLane } from './dispatch.ts';
-import type { LaneStore, Outcome, Work } from './port.ts';
+import type { LaneStore, Work } from './port.ts';
 import { createReports, type DeliveryMeasures } from './reports.ts';
 import type { InFlight } from './requests.ts';
 import type { DeliverySettings, Rules } from './rules.ts';
@@ -85,7 +86,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
       if (effect.do === 'read') void read(effect);
       else if (effect.do === 'suspect') void suspect(effect.request);
       else if (effect.do === 'send') void send(effect.request);
-      else if (effect.do === 'record') void record(effect.outcomes);
+      else if (effect.do === 'record') void record(effect);
     }
     const wakeAt = dispatch.wakeAt();
     if (wakeAt !== undefined) cancelTimer = timers.later(turn, Math.max(0, wakeAt - clock.now()));
@@ -143,8 +144,16 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
     tell((dispatch, now) => dispatch.ended(request, isCut ? undefined : attempt, now));
   }
 
-  async function record(outcomes: readonly Outcome[]): Promise<void> {
-    const results = await tried('record outcomes', store.record(outcomes));
+  async function record({ outcomes, waitMs }: Extract<Effect, { do: 'record' }>): Promise<void> {
+    const begin = timers.elapsed();
+    let failures: ErrorCode[] = [];
+    const recording = store.record(outcomes).catch((error: unknown) => {
+      failures = outcomes.map(() => (error instanceof AppError ? error.code : 50000));
+      throw error;
+    });
+    const results = await tried('record outcomes', recording);
+    const commitMs = timers.elapsed() - begin;
+    measures?.batchEnded('dispatch', { commands: outcomes.length, waitMs, commitMs, failures });
     if (results) report(outcomes, results);
     tell((dispatch, now) => dispatch.recorded(results, now));
   }
@@ -235,6 +244,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
   let stopping: Promise<void> | undefined;
   return {
     counts: () => dispatch.counts(clock.now()),
+    queue: () => dispatch.queue(clock.now()),
     /** Starts nothing more, waits up to `drainMs` for requests in flight, then ends them, and records the outcomes. */
     stop: () => (stopping ??= finish()),
   };

@@ -23,7 +23,8 @@ export type Effect =
   | { do: 'handOver'; webhook: string }
   | { do: 'read'; fence: number; request: LaneRequest }
   | RequestEffect
-  | { do: 'record'; outcomes: readonly Outcome[] };
+  /** `waitMs`: how long the first has waited. */
+  | { do: 'record'; outcomes: readonly Outcome[]; waitMs: number };
 
 /**
  * Decides which deliveries are sent, and when: the rules over all lanes of a process, without I/O. Callers report
@@ -194,7 +195,7 @@ export function createDispatch(rules: Rules) {
         serve(lane, now, effects);
       }
       const outcomes = ledger.next(now);
-      if (outcomes) effects.push({ do: 'record', outcomes });
+      if (outcomes) effects.push({ do: 'record', outcomes, waitMs: ledger.reading(now).ageMs });
       return effects;
     },
 
@@ -219,6 +220,8 @@ export function createDispatch(rules: Rules) {
       }
       return idle.map(({ webhook }) => webhook);
     },
+
+    queue: ledger.reading,
 
     counts(now: number): LaneCounts {
       // Excludes lanes without due work and deleted webhooks, which delay nothing.

@@ -8,9 +8,12 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
   const { first, most } = storeRetryMs;
   let waiting: Outcome[] = [];
   let underWay: Outcome[] = [];
+  /** When the first of each was added. */
+  const since = { waiting: 0, underWay: 0 };
   let retry = { ms: 0, at: -Infinity };
   let begunAt = -Infinity;
 
+  const count = () => waiting.length + underWay.length;
   const nextAt = () => Math.max(retry.at, begunAt + recordEveryMs);
 
   /** The store failed: wait before the next call. */
@@ -22,12 +25,15 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
   }
 
   return {
-    add: (outcome: Outcome) => void waiting.push(outcome),
+    add(outcome: Outcome, now: number): void {
+      if (waiting.push(outcome) === 1) since.waiting = now;
+    },
     /** What to record now. The caller must call `recorded` for it. */
     next(now: number): readonly Outcome[] | undefined {
       if (underWay.length > 0 || waiting.length === 0 || now < nextAt()) return undefined;
       begunAt = now;
       underWay = waiting;
+      since.underWay = since.waiting;
       waiting = [];
       return underWay;
     },
@@ -37,6 +43,7 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
       if (isDone) retry = { ms: 0, at: -Infinity };
       else {
         waiting = [...underWay, ...waiting];
+        since.waiting = since.underWay;
         failed(now);
       }
       underWay = [];
@@ -46,7 +53,13 @@ export function createLedger({ unrecorded, recordEveryMs, storeRetryMs }: Rules)
     retryAt: () => retry.at,
     /** When to record next; undefined without outcomes. */
     wakeAt: () => (underWay.length > 0 || waiting.length === 0 ? undefined : nextAt()),
-    isFull: () => waiting.length + underWay.length >= unrecorded,
-    isEmpty: () => waiting.length + underWay.length === 0,
+    isFull: () => count() >= unrecorded,
+    isEmpty: () => count() === 0,
+    /** The outcomes not yet recorded, and the age of the first; 0 when there is none. */
+    reading(now: number) {
+      const commands = count();
+      const first = underWay.length > 0 ? since.underWay : since.waiting;
+      return { commands, ageMs: commands > 0 ? now - first : 0 };
+    },
   };
 }

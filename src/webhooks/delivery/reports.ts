@@ -2,7 +2,7 @@ import type { Measures } from '../../observability/port.ts';
 import { type Log, timeText } from '../../runtime.ts';
 import type { Outcome, Recorded } from './port.ts';
 
-export type DeliveryMeasures = Pick<Measures, 'attemptEnded' | 'happened'>;
+export type DeliveryMeasures = Pick<Measures, 'attemptEnded' | 'batchEnded' | 'happened'>;
 
 /** Reports recorded outcomes to the log and the metrics. */
 export function createReports(

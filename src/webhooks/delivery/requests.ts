@@ -93,7 +93,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       begin(lane, delivery);
       if (delivery.suspicions >= rules.suspicions) {
         leave(lane, delivery, true);
-        ledger.add(poisonedOutcome(request, rules, now));
+        ledger.add(poisonedOutcome(request, rules, now), now);
         return [];
       }
       slots.take(request);
@@ -130,7 +130,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       const outcome = outcomeOf({ ...request, settings: current }, attempt, rules, now);
       if (!isVoid)
         lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.inFlight === 0, rules, now);
-      ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome, now) });
+      ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome, now) }, now);
     },
 
     /** A `record` ended; undefined when the store failed. */

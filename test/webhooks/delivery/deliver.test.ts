@@ -6,6 +6,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { AppError } from '../../../src/errors.ts';
 import { delivery as limits } from '../../../src/limits.ts';
+import type { EndedBatch } from '../../../src/observability/port.ts';
 import { type Clock, silentLog, systemRuntime } from '../../../src/runtime.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type DeliverOptions, deliver, type Runner } from '../../../src/webhooks/delivery/deliver.ts';
@@ -20,6 +21,7 @@ import { createSender, type Sender } from '../../../src/webhooks/sending/sender.
 import { newKeyPair, newSecret } from '../../../src/webhooks/sending/signature.ts';
 import { createTarget } from '../../../src/webhooks/sending/target.ts';
 import { type Received, type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
 import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { openTemporaryStore } from '../../../testkit/stores/temporary-store.ts';
 
@@ -93,6 +95,7 @@ type Setting = {
   lanes?: Partial<LaneStore>;
   owners?: Partial<DeliverOptions['owners']>;
   bounds?: DeliverOptions['bounds'];
+  measures?: DeliverOptions['measures'];
   wasKilled?: boolean;
   clock?: Clock;
 };
@@ -126,6 +129,7 @@ function start(
     disableAfterMs,
     concurrency,
     runtime: { ...runtime, clock: setting.clock ?? runtime.clock },
+    measures: setting.measures,
     bounds: {
       storeRetryMs: { first: 5, most: 20 },
       probeMs: { first: 1, most: 4 },
@@ -442,6 +446,34 @@ test('a store that fails for a while loses no delivery', async (t) => {
   await addPlants(owner, 20);
   await over.promise;
   assert.equal(new Set(idsOf(receiver.received)).size, 20);
+});
+
+test('outcomes that the store refused stay in the queue, and each batch is measured with its failures', async (t) => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  await subscribe(owner, receiver);
+  const batches: EndedBatch[] = [];
+  const queues: number[] = [];
+  let fails = true;
+  const { runner } = start(t, {
+    measures: { attemptEnded() {}, happened() {}, batchEnded: (_, batch) => void batches.push(batch) },
+    lanes: {
+      record(outcomes) {
+        queues.push(runner.queue().commands);
+        if (!fails) return storeLanes.record(outcomes);
+        fails = false;
+        return Promise.reject(new AppError(50302));
+      },
+    },
+  });
+  await addPlants(owner, 1);
+  await eventually('record', async () => (batches.length === 2 ? true : undefined));
+  assert.deepEqual(queues, [1, 1]);
+  assert.deepEqual(runner.queue(), { commands: 0, ageMs: 0 });
+  const [refused, done] = batches;
+  assert.deepEqual([refused?.commands, refused?.failures], [1, [50302]]);
+  assert.deepEqual([done?.commands, done?.failures], [1, []]);
+  assert.ok(done && refused && done.waitMs >= refused.waitMs + 5 && done.commitMs >= 0);
 });
 
 test('stopping waits for pending requests, records them, and starts no more', async (t) => {

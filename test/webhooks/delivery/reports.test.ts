@@ -18,6 +18,7 @@ function reported(status: number, result: Recorded) {
   const lines: string[] = [];
   const measures: DeliveryMeasures = {
     attemptEnded: (end) => void ends.push(end),
+    batchEnded() {},
     happened() {},
   };
   const note = (_: object, message: string) => void lines.push(message);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { parseDatabaseUrl } from '../../../config/database-url.ts';
 import { startLeases } from '../../../webhooks/delivery/leases.ts';
-import type { LaneNews, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import type { LaneNews } from '../../../webhooks/delivery/port.ts';
 import type { DatabaseSource, LaneParts, Lanes, LanesOfMain } from '../../lane-threads.ts';
 import { openDatabase } from '../engine/database.ts';
 import { createDatabaseClock } from '../replicas/database-clock.ts';
@@ -47,9 +47,8 @@ export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesO
 }
 
 /** Opens the lanes through connections of this thread, as a replica that sends what is in its own. */
-export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts): Promise<Lanes> {
+export async function openDatabaseLanes(source: DatabaseSource, { log }: LaneParts): Promise<Lanes> {
   const { url, connections, pooled, port } = source;
-  const { log, batchEnded } = parts;
   const database = openDatabase({ url: parseDatabaseUrl(url), connections, pooled, log });
   const clock = createDatabaseClock(() => performance.now());
   const leases = await startLeases({
@@ -59,27 +58,15 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
     onHandOver: (webhooks) => port.postMessage(webhooks),
   });
   const reads = laneReads(database);
-  let recording = { commands: 0, since: 0 };
-
-  async function record(outcomes: readonly Outcome[]): Promise<Recorded[]> {
-    const since = performance.now();
-    recording = { commands: outcomes.length, since };
-    try {
-      const results = await recordOutcomes(database, leases.replica(), outcomes);
-      leases.lost(outcomes.filter((_, n) => results[n] === 'lost'));
-      const commitMs = performance.now() - since;
-      batchEnded({ commands: outcomes.length, waitMs: 0, commitMs, failures: [] });
-      return results;
-    } finally {
-      recording = { commands: 0, since: 0 };
-    }
-  }
-
   return {
     store: {
       findWork: (after, limit) => reads.findWork(leases.replica(), after, limit),
       read: reads.read,
-      record,
+      async record(outcomes) {
+        const results = await recordOutcomes(database, leases.replica(), outcomes);
+        leases.lost(outcomes.filter((_, n) => results[n] === 'lost'));
+        return results;
+      },
       suspect: reads.suspect,
       listen(listener) {
         port.onmessage = ({ data: { work, changed } }: { data: LaneNews }) =>
@@ -89,10 +76,6 @@ export async function openDatabaseLanes(source: DatabaseSource, parts: LaneParts
     owners: leases,
     clock,
     dueClock: clock,
-    waiting: () => ({
-      commands: recording.commands,
-      ageMs: recording.commands > 0 ? performance.now() - recording.since : 0,
-    }),
     async close() {
       await leases.stop();
       port.close();

@@ -18,7 +18,7 @@ const clock = { now: Date.now };
 
 /** Reads through a connection of this thread; writes go directly to the writer thread. */
 export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LaneParts): Lanes {
-  const { isCareful, batchEnded, couldNotRead } = parts;
+  const { isCareful, couldNotRead } = parts;
   const db = openConnection(path, { readOnly: true });
   const snapshot = createSnapshot(db, {
     readFailed(error) {
@@ -46,7 +46,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
         snapshot.end();
       }
     },
-    { isUnbounded: true, batchEnded },
+    { isUnbounded: true },
   );
 
   const submit = (command: Command, bytes = COMMAND_BYTES) => commits.submit(command, bytes);
@@ -75,7 +75,6 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     owners: soleOwner(store, isCareful),
     clock,
     dueClock,
-    waiting: commits.waiting,
     async close(): Promise<void> {
       await commits.close();
       snapshot.end();
