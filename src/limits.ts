@@ -297,7 +297,7 @@ export const delivery = {
   notMadeMs: 1 * SECOND,
   /** An attempt counts as failed after this many unclean exits during it: it may be the cause. */
   suspicions: 3,
-  /** How often to search the store for deliveries without a hint. The search takes at most a tenth of the time. */
+  /** How often to search the store for deliveries without a hint. The pause is at most doubled after a slow search. */
   searchMs: 1 * SECOND,
   /** Webhooks in one part of that search: a few milliseconds. */
   searchedTogether: 1_000,
