@@ -181,8 +181,8 @@ export type Delivery = {
   /** Attempts that were made. */
   attempts: number;
   /**
-   * When the next attempt is due, unless its webhook pauses; in the past while one is in flight. Undefined when there
-   * is none.
+   * When the next attempt is due, not before its webhook's pause ends; in the past while one is in flight. Undefined
+   * when there is none.
    */
   nextAttemptAt: number | undefined;
   /** Why the last attempt failed; undefined if it succeeded or there was none. */

@@ -50,7 +50,7 @@ export type LaneRequest = {
 export type LaneContents = {
   /** Undefined when nothing may be sent: the webhook is disabled or gone. */
   settings: LaneSettings | undefined;
-  /** Manual deliveries in order, at most `askedLimit`; fewer when no more are due. */
+  /** Manual deliveries in order, due or not, at most `askedLimit`. */
   asked: DueDelivery[];
   /** Deliveries in order, including manual ones, at most `limit`; fewer when no more are due. */
   due: DueDelivery[];
