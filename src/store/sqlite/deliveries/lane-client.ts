@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { steadyClock } from '../../../runtime.ts';
-import type { LaneNews, LaneStore, Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
+import type { LaneNews, LaneStore, Recorded } from '../../../webhooks/delivery/port.ts';
 import { soleOwner } from '../../../webhooks/delivery/sole-owner.ts';
-import { bytesWith, COMMAND_BYTES, groupCommit } from '../../batch.ts';
+import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
 import type { EmbeddedSource, LaneParts, Lanes } from '../../lane-threads.ts';
 import { readLane } from '../../rows.ts';
 import { unavailable } from '../../write-outcomes.ts';
@@ -49,7 +49,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
     { isUnbounded: true },
   );
 
-  const submit = (command: Command, bytes = COMMAND_BYTES) => commits.submit(command, bytes);
+  const submit = (command: Command) => commits.submit(command, COMMAND_BYTES);
   const store: LaneStore = {
     async findWork(after, limit) {
       if (after === undefined) tell({ work: [], changed: changedElsewhere() });
@@ -62,7 +62,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
       ),
     record: (outcomes) =>
       // The writer's result for this command.
-      submit(['record', undefined, undefined, outcomes], bytesOf(outcomes)) as Promise<Recorded[]>,
+      submit(['record', undefined, undefined, outcomes]) as Promise<Recorded[]>,
     async suspect(...of) {
       await submit(['suspect', undefined, undefined, ...of]);
     },
@@ -82,10 +82,6 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
       db.close();
     },
   };
-}
-
-function bytesOf(outcomes: readonly Outcome[]): number {
-  return outcomes.reduce((sum, { attempt }) => sum + bytesWith(attempt.excerpt), 0);
 }
 
 /** The webhooks that other processes, such as the command line, may have changed since the last call. */
