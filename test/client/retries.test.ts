@@ -289,9 +289,18 @@ suite('retries', { concurrency: true }, () => {
   }
 
   test('a redirect whose status a browser hides still counts as one', async () => {
+    let asked = 0;
     // All that a script in a browser sees: no status, no headers.
-    const fetch = async () => Response.error();
+    const fetch = async () => {
+      asked++;
+      return Response.error();
+    };
+    const failure = { status: 0, message: /redirects elsewhere/ };
     const store = new PlantStore({ url: 'http://plants.example', token: 'none', fetch });
-    await assert.rejects(store.plants.page(), { status: 0, message: /redirects elsewhere/ });
+    await assert.rejects(store.plants.page(), failure);
+    assert.equal(asked, 1);
+    const once = new PlantStore({ url: 'http://plants.example', token: 'none', fetch, retries: 0 });
+    await assert.rejects(once.events.stream().next(), failure);
+    assert.equal(asked, 2);
   });
 });

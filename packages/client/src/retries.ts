@@ -61,7 +61,9 @@ export function mayPass(
   { error, status }: Pick<PlantStoreError, 'error' | 'status'>,
   mayFault = false,
 ): boolean {
-  return error === 40901 || [undefined, 408, 429, 502, 503, 504, mayFault ? 500 : 0].includes(status);
+  return (
+    error === 40901 || [undefined, 408, 429, 502, 503, 504].includes(status) || (mayFault && status === 500)
+  );
 }
 
 /**
