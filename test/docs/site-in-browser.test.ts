@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Page, Route } from 'playwright-core';
 import { pageSources, root } from '../../docs/site/sources.ts';
 import { startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
@@ -100,6 +101,34 @@ test('the search finds a section by its words, by keyboard alone, and opens it',
     await page.getByText('Nothing is found.').waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('Nothing is found.').waitFor({ state: 'hidden' });
+  });
+});
+
+test('what is found in a heading alone is shown from the beginning', async () => {
+  await read('', async (page) => {
+    await page.getByLabel('Search').fill('redeliver parameters');
+    const found = page.locator('.found a', { hasText: /^Parameters\s*Redeliver/ });
+    const excerpt = await found.locator('span').innerText();
+    assert.doesNotMatch(excerpt, /^…/);
+  });
+});
+
+test('a field that is cleared while the search loads shows no result', async () => {
+  await read('', async (page) => {
+    const index = Promise.withResolvers<Route>();
+    await page.route('**/*.json.gz', (route) => index.resolve(route));
+    const search = page.getByLabel('Search');
+    await search.fill('tokens');
+    const route = await index.promise;
+    await search.fill('');
+    const loaded = page.waitForResponse('**/*.json.gz');
+    await route.continue();
+    await (await loaded).finished();
+    // Nothing signals that the search does not begin.
+    await pause(300);
+    assert.equal(await page.getByText('Nothing is found.').isVisible(), false);
+    await search.fill('tokens');
+    await page.locator('.found a').first().waitFor();
   });
 });
 

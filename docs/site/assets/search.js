@@ -70,6 +70,8 @@ export function offerSearch() {
       show([make('li', 'The search could not be loaded. Type on to try again.')]);
       return;
     }
+    // The field may have been cleared meanwhile.
+    if (input.value.trim() === '') return;
     const query = queryOf(input.value);
     const exact = sections.search(query);
     // With a slip in it, a word may be any that is close; longer ones may have two.
@@ -126,11 +128,10 @@ function item({ id, page, heading, text, terms }) {
 
 function around(text, words) {
   const lower = text.toLowerCase();
-  const at = Math.max(
-    0,
-    Math.min(...words.map((word) => lower.indexOf(word)).filter((n) => n >= 0), text.length) - 40,
-  );
-  const start = at === 0 || at >= text.length ? 0 : text.indexOf(' ', at) + 1;
+  const found = words.map((word) => lower.indexOf(word)).filter((n) => n >= 0);
+  // If all are in the heading or the title, from the beginning.
+  const at = found.length === 0 ? 0 : Math.max(0, Math.min(...found) - 40);
+  const start = at === 0 ? 0 : text.indexOf(' ', at) + 1;
   const cut = text.slice(start, start + EXCERPT);
   return `${start > 0 ? '… ' : ''}${cut}${start + EXCERPT < text.length ? ' …' : ''}`;
 }
