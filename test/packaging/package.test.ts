@@ -168,13 +168,17 @@ test('the page about installing puts everything where the unit for systemd looks
   const script = commands
     .replace(/^(?:useradd|systemctl) .*\n/gm, '')
     .replaceAll(' /opt/', ` ${root}/opt/`)
-    .replaceAll(' /etc/', ` ${root}/etc/`);
+    .replaceAll(' /etc/', ` ${root}/etc/`)
+    .replaceAll(' /usr/local/', ` ${root}/usr/local/`);
+  mkdirSync(join(root, 'usr/local/bin'), { recursive: true });
   const { status, stderr } = spawnSync('bash', ['-euc', script], { cwd: packed.project, encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   const unit = readFileSync(join(root, 'etc', 'systemd', 'system', 'plant-store.service'), 'utf8');
   const [, program = ''] = /^ExecStart=(\S+) serve$/m.exec(unit) ?? [];
   const [, settings = ''] = /^EnvironmentFile=-(\S+)$/m.exec(unit) ?? [];
-  assert.equal(spawnSync(process.execPath, [join(root, program), '--version']).status, 0);
+  for (const path of [program, 'usr/local/bin/plant-store']) {
+    assert.equal(spawnSync(process.execPath, [join(root, path), '--version']).status, 0);
+  }
   assert.match(readFileSync(join(root, settings), 'utf8'), /^BOOTSTRAP_TOKEN=[0-9a-f]{48}\n$/m);
   assert.equal(statSync(join(root, settings)).mode & 0o777, 0o600);
 });
