@@ -83,6 +83,14 @@ export function retryLater(
   return new AppError(code, message, { headers: { 'retry-after': String(seconds) }, cause });
 }
 
+export const CHALLENGE = 'Bearer realm="plant-store"';
+
+/** RFC 6750 §3.1, `insufficient_scope`. `scope`: those that are missing, separated by spaces. */
+export function insufficientScope(scope: string, message: string): AppError {
+  const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${scope}"`;
+  return new AppError(40300, message, { headers: { 'www-authenticate': challenge } });
+}
+
 export function statusOf(code: ErrorCode): number {
   return Math.floor(code / 100);
 }

@@ -50,6 +50,8 @@ test('without settings the defaults apply, and the config is frozen', () => {
   assert.equal(config.logFormat, undefined);
   assert.deepEqual(config.webhookAllowedNetworks, []);
   assert.deepEqual(config.webhookRetrySchedule.slice(0, 3), [0, 5_000, 300_000]);
+  assert.equal(config.webhookDisableAfter, 5 * 86_400_000);
+  assert.equal(config.retentionDays, 30);
   assert.equal(config.bootstrapToken, undefined);
   assert.ok(Object.isFrozen(config));
 });

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, insufficientScope } from '../errors.ts';
 import type { Caller, CallerFor } from '../idempotency/port.ts';
 import { access as limits } from '../limits.ts';
 import { timeText } from '../runtime.ts';
@@ -94,7 +94,8 @@ function refuseMore(
 ): void {
   const missing = scopes.filter((scope) => !principal.scopes.has(scope));
   if (missing.length > 0) {
-    throw new AppError(40300, `The token lacks the scope ${missing.join(', ')}, so it cannot pass it on.`);
+    const message = `The token lacks the scope ${missing.join(', ')}, so it cannot pass it on.`;
+    throw insufficientScope(missing.join(' '), message);
   }
   const end = principal.expiresAt;
   if (end !== undefined && (expiresAt === undefined || expiresAt > end)) {

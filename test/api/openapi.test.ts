@@ -82,7 +82,8 @@ function references(part: Json): string[] {
 function conforms(answer: Answer, method: string, path: string): void {
   const described = resolved(document.paths[path][method].responses[answer.status]);
   assert.ok(described !== undefined, `${method} ${path} has no ${answer.status}: ${answer.text}`);
-  for (const name of ['location', 'link', 'www-authenticate', 'retry-after']) {
+  const ofSuccess = answer.status < 400 ? ['idempotent-replayed'] : [];
+  for (const name of ['location', 'link', 'www-authenticate', 'retry-after', ...ofSuccess]) {
     const known = Object.keys(described.headers ?? {}).some((header) => header.toLowerCase() === name);
     assert.ok(
       known || !answer.headers.has(name),
@@ -111,14 +112,14 @@ test('the document has the name of the specification', () => {
   assert.deepEqual(document.security, [{ bearerAuth: [] }]);
 });
 
-test('the document has every operation, and each requires the bearer token', () => {
+test('the document has every operation, and each requires the bearer token with its scope', () => {
   const found = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
   assert.deepEqual(found.sort(), operations.map(([method, path]) => `${method} ${path}`).sort());
-  for (const [method, path] of operations) {
+  for (const [method, path, scope] of operations) {
     const { security, operationId, summary } = document.paths[path][method];
-    assert.deepEqual(security ?? document.security, [{ bearerAuth: [] }]);
+    assert.deepEqual(security ?? document.security, [{ bearerAuth: scope ? [scope] : [] }]);
     assert.ok(operationId && summary, `${method} ${path}`);
   }
 });

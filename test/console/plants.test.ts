@@ -214,7 +214,7 @@ test('the last page has the last plants, in either order, and leads back', async
     await cell(page, 'Plant 60').waitFor();
     await page.getByRole('button', { name: 'First' }).click();
     await page.getByText('Page 1').waitFor();
-    await page.getByLabel('Order').selectOption('Newest first');
+    await page.getByLabel('Order').selectOption('Highest id first');
     await cell(page, 'Plant 120').waitFor();
     await page.getByRole('button', { name: 'Last' }).click();
     await cell(page, 'Plant 1').waitFor();
@@ -230,7 +230,7 @@ test('page, order and search survive reload and Back', async () => {
   await browser.visit(service, { at: '#/plants', token: null }, async (page) => {
     await page.getByLabel('Keep until this tab closes').check();
     await signIn(page, token);
-    await page.getByLabel('Order').selectOption('Newest first');
+    await page.getByLabel('Order').selectOption('Highest id first');
     await cell(page, 'Plant 120').waitFor();
     for (const name of ['Plant 70', 'Plant 20']) {
       await page.getByRole('button', { name: 'Next' }).click();

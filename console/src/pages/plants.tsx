@@ -22,7 +22,7 @@ import { PlantForm } from './plant-form.tsx';
 const PAGE = 50;
 const ORDERS = [
   { value: '', label: 'By id' },
-  { value: 'desc', label: 'Newest first' },
+  { value: 'desc', label: 'Highest id first' },
 ];
 
 type ListedPlant = { id: number | bigint; name: string; tag?: string; owner: string };

@@ -26,12 +26,13 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
 
   app.addHook('onRequest', ({ method, headers }, reply, done) => {
     const asksFirst = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-    if (!asksFirst || !allowed.has(headers.origin)) return done();
-    void reply
-      .code(204)
-      .header('access-control-allow-methods', 'GET, POST, PATCH, DELETE')
-      .header('access-control-allow-headers', SENT)
-      .header('access-control-max-age', limits.preflightSeconds)
-      .send();
+    if (asksFirst && allowed.has(headers.origin)) {
+      reply
+        .header('access-control-allow-methods', 'GET, POST, PATCH, DELETE')
+        .header('access-control-allow-headers', SENT)
+        .header('access-control-max-age', limits.preflightSeconds);
+    }
+    // It is answered as any OPTIONS.
+    done();
   });
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { Authenticate, Principal } from '../../access/authentication.ts';
 import type { Scope } from '../../access/scopes.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, CHALLENGE, insufficientScope } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import type { Admit } from '../admission/auth-failures.ts';
 import type { limitRate } from '../admission/rate-limit.ts';
@@ -27,7 +27,9 @@ export function requireScope({ admit, countRequest }: Admission, scope: Scope | 
       request.principal = principal;
       const refusal = countRequest?.(principal, reply);
       const isMissing = scope !== undefined && !principal.scopes.has(scope);
-      done(refusal ?? (isMissing ? insufficientScope(scope) : undefined));
+      done(
+        refusal ?? (isMissing ? insufficientScope(scope, `The token lacks the scope ${scope}.`) : undefined),
+      );
     };
     try {
       const found = admit(bearerToken(request.headers.authorization), request.raw);
@@ -86,8 +88,6 @@ function bearerToken(header: string | undefined): string {
   return token;
 }
 
-const CHALLENGE = 'Bearer realm="plant-store"';
-
 function noToken(): AppError {
   return new AppError(40100, 'Send the header Authorization: Bearer <ACCESS_TOKEN>.', {
     headers: { 'www-authenticate': CHALLENGE },
@@ -98,12 +98,6 @@ function noToken(): AppError {
 export function malformed(what: string): AppError {
   return new AppError(40005, `The Authorization header cannot be read: ${what}.`, {
     headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_request"` },
-  });
-}
-
-function insufficientScope(scope: Scope): AppError {
-  return new AppError(40300, `The token lacks the scope ${scope}.`, {
-    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
   });
 }
 

@@ -31,17 +31,16 @@ function shuttingDown(): AppError {
 }
 
 function problemOf({ raw, originalUrl }: FastifyRequest): AppError | undefined {
-  const { headers, rawHeaders, httpVersionMajor } = raw;
-  if (httpVersionMajor !== 1) {
+  if (raw.httpVersionMajor !== 1) {
     return new AppError(50500, `HTTP/${raw.httpVersion} is not supported; use HTTP/1.1.`);
   }
   if (originalUrl.length > limits.urlBytes) return urlTooLong();
   return (
-    repeatedHeader(rawHeaders) ??
+    repeatedHeader(raw) ??
     host(raw) ??
     target(raw.method, originalUrl) ??
     transferCoding(raw) ??
-    contentCoding(headers['content-encoding']) ??
+    contentCoding(raw) ??
     expectation(raw)
   );
 }
@@ -94,20 +93,20 @@ export function urlTooLong(): AppError {
   return new AppError(41400, `The URL is longer than ${limits.urlBytes} bytes.`);
 }
 
-function repeatedHeader(rawHeaders: string[]): AppError | undefined {
+function repeatedHeader({ rawHeaders, method }: IncomingMessage): AppError | undefined {
   let seen = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase() ?? '';
     const bit = SINGLE.get(name) ?? 0;
-    if (seen & bit) return repeated(name);
+    if (seen & bit) return repeated(name, method);
     seen |= bit;
   }
   return undefined;
 }
 
-function repeated(name: string): AppError {
+function repeated(name: string, method: string | undefined): AppError {
   if (name === 'authorization') return malformed('it is given more than once');
-  const code = name === 'idempotency-key' ? 40006 : 40000;
+  const code = name === 'idempotency-key' && method === 'POST' ? 40006 : 40000;
   return new AppError(code, `The header ${name} is given more than once.`);
 }
 
@@ -120,8 +119,11 @@ function transferCoding({ headers, httpVersion }: IncomingMessage): AppError | u
   return new AppError(50100, 'Only the transfer-coding chunked is supported.');
 }
 
-function contentCoding(coding: string | undefined): AppError | undefined {
-  if (coding === undefined || coding.toLowerCase() === 'identity') return undefined;
+function contentCoding({ headers, method = '' }: IncomingMessage): AppError | undefined {
+  const coding = headers['content-encoding'];
+  // No other request has a body that is read.
+  if (coding === undefined || !['POST', 'PATCH'].includes(method)) return undefined;
+  if (coding.toLowerCase() === 'identity') return undefined;
   return new AppError(41501, 'Send the body as it is, without Content-Encoding.', {
     headers: { 'accept-encoding': 'identity' },
   });

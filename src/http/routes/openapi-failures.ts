@@ -32,11 +32,16 @@ const HEADERS: Readonly<Record<string, string>> = {
     'With a rate limit: the requests the token may make (`q`) in how many seconds (`w`), such as `"default";q=600;w=60`.',
   'WWW-Authenticate': 'The challenge of RFC 6750.',
   'Retry-After': 'In how many seconds to try again.',
+  'Idempotent-Replayed':
+    '`true`: the answer that was recorded for this `Idempotency-Key`. Recorded failures have it, too.',
   'X-Request-Id': 'Quote it in reports: the log lines about this request contain it.',
 };
 
 /** With a rate limit, on every response to a valid token. */
 export const RATE_LIMIT = ['RateLimit', 'RateLimit-Policy'];
+
+/** On every answer to a key that was used before. */
+export const REPLAYED = 'Idempotent-Replayed';
 
 const CHALLENGED = [400, 401, 403];
 const TO_BE_RETRIED = [429, 503];

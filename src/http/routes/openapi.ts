@@ -5,6 +5,7 @@ import { eventsOperations } from './events-routes.ts';
 import {
   describeHeaders,
   RATE_LIMIT,
+  REPLAYED,
   referToFailures,
   referToHeaders,
   sharedFailures,
@@ -67,7 +68,9 @@ export function openapiDocument(publicUrl = '/'): object {
         bearerAuth: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An access token of `plant-store token create` or `POST /tokens`.',
+          description:
+            'An access token of `plant-store token create` or `POST /tokens`, the token in `BOOTSTRAP_TOKEN`, or a JWT ' +
+            'of the identity provider that the service trusts. An operation lists the scope that it needs.',
         },
       },
     },
@@ -108,20 +111,21 @@ export function pathTemplate({ url }: Operation): string {
 }
 
 function describe(operationId: string, operation: Operation, tag: string) {
-  const { summary, description, body, success } = operation;
+  const { method, scope, summary, description, body, success } = operation;
   const parameters = parametersOf(operation);
   return {
     operationId,
     summary,
     description,
     tags: [tag],
+    ...(scope ? { security: [{ bearerAuth: [scope] }] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body
       ? { requestBody: { required: !('default' in body), content: { 'application/json': { schema: body } } } }
       : {}),
     responses: {
-      [success.status]: answerOf(success),
-      ...(operation.headers === IF_NONE_MATCH ? { 304: answerOf(unchanged(success)) } : {}),
+      [success.status]: answerOf(success, method === 'POST' ? [...RATE_LIMIT, REPLAYED] : RATE_LIMIT),
+      ...(operation.headers === IF_NONE_MATCH ? { 304: answerOf(unchanged(success), RATE_LIMIT) } : {}),
       ...referToFailures(operation),
     },
   };
@@ -146,10 +150,13 @@ function parameter(name: string, location: string, { description, ...schema }: S
   return { name, in: location, description, ...form, schema };
 }
 
-function answerOf({ description, schema, type = 'application/json', headers = {} }: Success) {
+function answerOf(
+  { description, schema, type = 'application/json', headers = {} }: Success,
+  shared: readonly string[],
+) {
   return {
     description,
-    headers: { ...describeHeaders(headers), ...referToHeaders(RATE_LIMIT) },
+    headers: { ...describeHeaders(headers), ...referToHeaders(shared) },
     ...(schema ? { content: { [type]: { schema } } } : {}),
   };
 }

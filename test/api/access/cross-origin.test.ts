@@ -23,6 +23,7 @@ test('a page of an origin that the settings name may call the API and read what 
   for (const origin of [GARDEN, 'http://localhost:5173']) {
     const asked = await preflight(origin);
     assert.equal(asked.status, 204);
+    assert.match(asked.headers.get('allow') ?? '', /POST/);
     assert.equal(asked.headers.get('access-control-allow-origin'), origin);
     assert.match(asked.headers.get('access-control-allow-methods') ?? '', /POST/);
     assert.match(asked.headers.get('access-control-allow-headers') ?? '', /authorization.*idempotency-key/);

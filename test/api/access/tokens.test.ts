@@ -77,7 +77,8 @@ describe('own tokens', async () => {
     assert.ok((await made(narrow.token, { expiresIn: 60 })).expiresAt);
     const refusal = await create(narrow.token, { scopes: ['plants:read', 'plants:write'] });
     failed(refusal, 40300, /plants:write/);
-    assert.match(refusal.headers.get('www-authenticate') ?? '', /insufficient_scope/);
+    const challenge = 'Bearer realm="plant-store", error="insufficient_scope", scope="plants:write"';
+    assert.equal(refusal.headers.get('www-authenticate'), challenge);
     failed(await create(narrow.token, { expiresIn: 601 }), 40300, /expires at/);
   });
 

@@ -126,7 +126,17 @@ describe('Idempotency-Key', () => {
     assert.ok(isReplayed(await post('/plants', { name: 'Alder' }, key, token)));
   });
 
-  const skip = process.env.TEST_STORE === 'postgres' && 'it locks the file of the embedded store';
+  const skip = process.env.TEST_STORE === 'postgres' && 'it opens the file of the embedded store';
+  test('an answer is kept for 24 hours', { skip }, async () => {
+    const token = await service.tokenFor('keeper');
+    succeeded(await post('/plants', { name: 'Alder' }, newKey(), token), 201);
+    using store = new DatabaseSync(storePath(service.dataDir), { readOnly: true });
+    const { left } = store.prepare(`SELECT max(expires_at) - ? AS left FROM idempotency`).get(Date.now()) as {
+      left: number;
+    };
+    assert.ok(Math.abs(left - 24 * 3_600_000) < 60_000, String(left));
+  });
+
   test('while a request runs under a key, others with it are asked to retry, whatever they are', {
     skip,
   }, async () => {

@@ -168,6 +168,19 @@ for (const [what, head, bytes] of endless) {
   });
 }
 
+test('64 KiB of the answer are read, and what comes after them is not waited for', async () => {
+  for (const [bytes, failure] of [
+    [65_535, `${LATE} Its status was 200.`],
+    [65_536, undefined],
+  ] as const) {
+    await using server = await badOnce((socket) => {
+      socket.write(`${HEAD}content-length: 10737418240\r\n\r\n`);
+      socket.write(Buffer.alloc(bytes, 'x'));
+    });
+    assert.equal(failureOf(await hasty.send(deliveryTo(server.url))), failure);
+  }
+});
+
 test('a flood of chunk extensions is cut at the limit', async () => {
   await using server = await badOnce((socket) => {
     socket.write(`${CHUNKED}5;`);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { test } from 'node:test';
+import { delivery as limits } from '../../../src/limits.ts';
 import { failureOf, NOT_SIGNED } from '../../../src/webhooks/sending/attempt.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
@@ -9,6 +10,10 @@ import { listening } from '../../../testkit/sockets/socket-server.ts';
 
 const sender = senderWith();
 const hasty = senderWith({ attemptMs: 100 });
+
+test('an attempt has the 15 s that the contract gives it', () => {
+  assert.equal(limits.attemptMs, 15_000);
+});
 
 test('a delivery arrives unchanged, and its status is the outcome', async () => {
   const receiver = await startReceiver();
