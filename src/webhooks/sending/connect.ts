@@ -1,5 +1,6 @@
 import { isIP, type LookupFunction, connect as openTcp, type Socket } from 'node:net';
 import { connect as openTls } from 'node:tls';
+import { lookups } from '../../limits.ts';
 import { hostOf, portOf, type Target } from './target.ts';
 
 export type ConnectOptions = {
@@ -40,7 +41,13 @@ export function connect(options: ConnectOptions, connected: Connected): Socket |
     }
     onTry?.(host);
   }
-  const where = { host, port: portOf(url), lookup: guardedLookup(options), noDelay: true };
+  const where = {
+    host,
+    port: portOf(url),
+    lookup: guardedLookup(options),
+    noDelay: true,
+    autoSelectFamilyAttemptTimeout: lookups.nextAddressMs,
+  };
   // A TLS server name has no final dot (RFC 6066 §3) and is not an address.
   const servername = isAddress ? '' : host.replace(/\.$/, '');
   const isTls = url.protocol === 'https:';

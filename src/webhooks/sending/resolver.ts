@@ -68,7 +68,8 @@ function asker(servers: readonly string[], { serverMs, tries, mostMs, otherKindM
     const timers = [setTimeout(cancel, mostMs)];
     const kind = async (family: 4 | 6): Promise<LookupAddress[]> => {
       const addresses = await (family === 4 ? resolver.resolve4(hostname) : resolver.resolve6(hostname));
-      if (addresses.length > 0) timers.push(setTimeout(cancel, otherKindMs));
+      // IPv6 addresses alone are of no use to a machine without IPv6, so a lost query for the others is repeated once.
+      if (addresses.length > 0) timers.push(setTimeout(cancel, family === 4 ? otherKindMs : 2 * serverMs));
       return addresses.map((address) => ({ address, family }));
     };
     const answers = await Promise.allSettled([kind(4), kind(6)]);

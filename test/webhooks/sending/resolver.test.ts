@@ -71,6 +71,19 @@ test('an unanswered kind of address is not waited for', async () => {
   assert.deepEqual(await resolve('plants.example'), [four('192.0.2.1')]);
 });
 
+test('a lost query for IPv4 addresses is repeated, even if those of IPv6 are there', async () => {
+  let lost = 0;
+  await using server = await startNameServer((_, kind) => {
+    if (kind === 6) return ['2606:4700::1111'];
+    return lost++ === 0 ? 'silence' : ['192.0.2.1'];
+  });
+  const resolve = resolverWith(server, { bounds: { serverMs: 300, tries: 2, otherKindMs: 1 } });
+  assert.deepEqual(await resolve('plants.example'), [
+    four('192.0.2.1'),
+    { address: '2606:4700::1111', family: 6 },
+  ]);
+});
+
 test('a name whose servers fail or are silent is an error, and is not passed to dns.lookup', async () => {
   await using server = await startNameServer((name) => (name === 'silent.example' ? 'silence' : 'failure'));
   const resolve = resolverWith(server, { look: () => assert.fail('dns.lookup was called') });

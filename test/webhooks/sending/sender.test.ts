@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { delivery as limits } from '../../../src/limits.ts';
 import { failureOf, NOT_SIGNED } from '../../../src/webhooks/sending/attempt.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
@@ -166,4 +169,30 @@ test('a stop closes idle connections', async () => {
   });
   await stopped.stop();
   await closed;
+});
+
+/** A receiver that accepts nothing for 0.8 s, so that the system drops the first packet of further connections. */
+const BUSY = `
+  const { createServer } = require('node:http');
+  const { parentPort } = require('node:worker_threads');
+  const server = createServer((_, response) => response.writeHead(204).end());
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+    parentPort.postMessage(server.address().port);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 800);
+  });
+`;
+
+test('a receiver with a second address has time for a repeated packet at its first', async (t) => {
+  const worker = new Worker(BUSY, { eval: true });
+  t.after(() => worker.terminate());
+  const [port]: number[] = await once(worker, 'message');
+  // As many as the system accepts for it.
+  for (let waiting = 0; waiting < 4; waiting++) {
+    const socket = connect(port ?? 0, '127.0.0.1').on('error', () => {});
+    t.after(() => socket.destroy());
+    await Promise.race([once(socket, 'connect'), pause(20)]);
+  }
+  const resolve = async () => ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+  const attempt = await senderWith({ resolve }).send(deliveryTo(`http://busy.example:${port}/`));
+  assert.deepEqual([attempt.status, attempt.error], [204, undefined]);
 });
