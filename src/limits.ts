@@ -238,6 +238,8 @@ export const database = {
   mostPartitions: 1_024,
   /** Rows that `copy` moves in one transaction. */
   copyRows: 5_000,
+  /** Characters in one, unless a single row has more: over a slow link, they must arrive within `answerMs`. */
+  copyCharacters: 1024 * KIB,
   /** How often to check for tokens, users and shares that other replicas changed. */
   heartbeatMs: 1 * SECOND,
   /**
@@ -401,8 +403,13 @@ export const lookups = {
   tries: 3,
   /** Everything together. A slower name would leave no time for the request. */
   mostMs: 10 * SECOND,
-  /** After one address family has answered, how long to wait for the other (RFC 8305 §3 waits 50 ms). */
+  /** After IPv4 addresses have arrived, how long to wait for those of IPv6 (RFC 8305 §3 waits 50 ms). */
   otherKindMs: SECOND / 4,
+  /**
+   * How long to try one address of several. Node's 0.5 s end before a lost packet is repeated (1 s), and the next address
+   * may be of a family that the machine lacks.
+   */
+  nextAddressMs: 2 * SECOND,
   /** Concurrent `dns.lookup` calls. Node's four threads run only this many at once. */
   slots: 2,
 } as const;

@@ -117,6 +117,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'database.connectionsOfVerb': 'Further statements of the verb wait.',
   'database.mostPartitions': '`migrate` refuses the number, exit code 2.',
   'database.copyRows': 'The rest follows in further transactions.',
+  'database.copyCharacters': 'The rest follows in further transactions.',
   'database.heartbeatMs': 'A change without a hint is noticed this much later.',
   'database.trustedMs':
     'Each token is looked up again, and the server must commit before it is read from: 503 `50302` while it cannot.',
@@ -193,6 +194,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'lookups.tries': 'The attempt has failed.',
   'lookups.mostMs': 'The attempt has failed.',
   'lookups.otherKindMs': 'The addresses of the one kind are used.',
+  'lookups.nextAddressMs': 'The next address is tried.',
   'lookups.slots': 'Further names that no name server knows wait for their turn.',
   'chores.slice': 'The rest follows in further transactions.',
   'chores.pauseMs': 'The next slice waits this long.',

@@ -104,11 +104,14 @@ async function verify(table: SourceTable, { target, report }: CopyParts): Promis
 /** Splits rows into the chunks of one transaction each. */
 function* chunksOf(rows: Iterable<CopiedRow>): Generator<CopiedRow[], void> {
   let chunk: CopiedRow[] = [];
+  let characters = 0;
   for (const row of rows) {
     chunk.push(row);
-    if (chunk.length < limits.copyRows) continue;
+    for (const value of Object.values(row)) characters += value?.length ?? 0;
+    if (chunk.length < limits.copyRows && characters < limits.copyCharacters) continue;
     yield chunk;
     chunk = [];
+    characters = 0;
   }
   if (chunk.length > 0) yield chunk;
 }

@@ -37,8 +37,8 @@ export const verb: Verb = {
     'copy --from sqlite:./data --to postgres://plants@db.example.org/plants',
   ],
   notes: `Copies everything: users, tokens, shares, plants, events, webhooks with their secrets, deliveries, stored answers. Tokens,
-cursors and positions in feeds stay valid. The source is not changed, and no service may run on it. The database must be
-empty, or contain an interrupted copy, which the same command resumes. No service starts on the database until the copy
+cursors and positions in feeds stay valid. No service may run on the source. It stays a complete store, but one of an
+older version is migrated first, and then only this version or a newer one can open it. The database must be empty, or contain an interrupted copy, which the same command resumes. No service starts on the database until the copy
 is done. At the end every row is read back and compared.
 
 Every user of the machine can read a command line, so do not put a password there: set DATABASE_URL, or set PGPASSWORD

@@ -203,7 +203,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
   }
 
   async function finish(): Promise<void> {
-    await owners.drain();
+    const drained = owners.drain();
     stopped.abort();
     searchNow();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -216,11 +216,12 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
     await within(rules.lastRecordMs, promise);
     cancelTimer();
     isOver = true;
-    await Promise.all([searching, lingering]);
+    // A database that is silent must not delay the stop.
+    await within(rules.lastRecordMs, Promise.all([drained, searching, lingering]));
     await owners.stop();
   }
 
-  async function within(ms: number, end: Promise<void>): Promise<void> {
+  async function within(ms: number, end: Promise<unknown>): Promise<void> {
     const over = new AbortController();
     await Promise.race([end, pause(timers, ms, over.signal)]);
     over.abort();

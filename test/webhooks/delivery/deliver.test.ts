@@ -542,6 +542,27 @@ test('delivery can be stopped when the store never answers again', async (t) => 
   await runner.stop();
   const down = () => Promise.reject(new AppError(50302));
   await start(t, { lanes: { findWork: down, read: down } }).runner.stop();
+  const silent = start(t, {
+    lanes: { findWork: never },
+    owners: { drain: never },
+    bounds: { lastRecordMs: 10 },
+  });
+  await silent.runner.stop();
+});
+
+test('a stop starts nothing more, even if the store does not answer that it stops', async (t) => {
+  const receiver = await newReceiver();
+  const owner = await newOwner();
+  const { webhook } = await subscribe(owner, receiver);
+  const drained = Promise.withResolvers<void>();
+  const { runner } = start(t, { owners: { drain: () => drained.promise } });
+  const stopping = runner.stop();
+  await addPlants(owner, 1);
+  // Nothing signals that nothing is sent.
+  await setTimeout(100);
+  drained.resolve();
+  await stopping;
+  assert.deepEqual([receiver.received.length, ...(await deliveryOf(webhook))], [0, 'pending', 0, undefined]);
 });
 
 test('deleting a webhook during a request does no harm', async (t) => {

@@ -75,8 +75,9 @@ export function versionWrites(db: DatabaseSync, versions: Versions) {
  * The readers' part: `PlantStore.stamp`. Versions only grow, so their sum stays the same exactly when all of them do.
  *
  * `data_version` shows that somebody has committed since the last look. It was our writer alone if the log is as long as
- * after our last commit, since every commit makes it longer, and the writer itself notices commits before its own. When
- * our own commit is over but not yet noted, it counts as another's, which only costs reading again.
+ * after our last commit: another commit makes it longer or, after a checkpoint, begins it again with far fewer pages. The
+ * writer itself notices commits before its own. When our own commit is over but not yet noted, it counts as another's,
+ * which only costs reading again.
  */
 export function versionReads(
   db: DatabaseSync,
