@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { getCompileCacheDir } from 'node:module';
+import { getPriority, setPriority } from 'node:os';
 
 /** The end of year 9999, in milliseconds since the Unix epoch: the last second that RFC 3339 can show. */
 export const LAST_TIME = 253_402_300_799_000;
@@ -167,4 +168,13 @@ function fromBase32(text: string): number {
 export function threadEnvironment(): NodeJS.ProcessEnv {
   const cache = getCompileCacheDir();
   return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };
+}
+
+/** Lowers the priority of this thread, or of the process where threads have none of their own. A lower one stays. */
+export function lowerPriority(nice: number): void {
+  try {
+    setPriority(Math.max(getPriority(), nice));
+  } catch {
+    // A sandbox that forbids it costs only some latency.
+  }
 }

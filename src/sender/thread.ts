@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { sending } from '../limits.ts';
-import type { Log } from '../runtime.ts';
+import { type Log, lowerPriority } from '../runtime.ts';
 import type { Tracing } from '../tracing/open.ts';
 import { deliver } from '../webhooks/delivery/deliver.ts';
 import type { DeliveryMeasures } from '../webhooks/delivery/reports.ts';
@@ -27,7 +26,8 @@ import { openLanes } from './open-lanes.ts';
  */
 
 if (parentPort) {
-  yieldToOthers();
+  // API responses do not wait for signatures on one core. Elsewhere the priority would apply to the whole process.
+  if (process.platform === 'linux') lowerPriority(sending.nice);
   await serve(parentPort, workerData);
 }
 
@@ -114,17 +114,4 @@ function measuresTo(tell: (news: SenderNews) => void) {
     happened: (what) => add(['happened', what]),
     batchEnded: (...of) => add(['batchEnded', ...of]),
   } satisfies DeliveryMeasures;
-}
-
-/**
- * Keeps API responses from waiting for signatures on one core. Elsewhere than on Linux the priority would apply to the
- * whole process.
- */
-function yieldToOthers(): void {
-  if (process.platform !== 'linux') return;
-  try {
-    setPriority(0, sending.nice);
-  } catch {
-    // A sandbox that forbids it costs only some latency.
-  }
 }

@@ -1,7 +1,8 @@
 import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
-import { constants, getPriority, setPriority } from 'node:os';
+import { constants } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { lowerPriority } from '../../runtime.ts';
 import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { openUnfinishedStore, type UnfinishedStore } from '../../store/sqlite/engine/unfinished-stores.ts';
@@ -39,7 +40,8 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
   const to = behindLinks(resolve(file));
   refuseStore(store);
   refuseTarget(to, store, flags);
-  yieldToService();
+  // The service goes first when both want the CPU.
+  lowerPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const startedAt = performance.now();
   const made = await write(store, to, flags);
   const seconds = Number(((performance.now() - startedAt) / 1000).toFixed(3));
@@ -48,15 +50,6 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
     `Backed up ${counted(made.plants, 'plant')} to ${to}: ${sizeText(made.bytes)} in ${seconds} s, checked.`,
   );
   say('It contains the secrets of webhooks and the hashes of tokens: keep it private.');
-}
-
-/** The service goes first when both want the CPU. */
-function yieldToService(): void {
-  try {
-    setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));
-  } catch {
-    // A sandbox that forbids it costs only some latency.
-  }
 }
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
