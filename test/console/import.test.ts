@@ -175,6 +175,8 @@ test('an import is not resumed after a day, when rows without an id would be add
   const token = await service.tokenFor('sleeper');
   await browser.visit(service, { at: AT, token, hasClock: true }, async (page) => {
     await choose(page, named(30));
+    // A preview may stay open for as long as a person likes.
+    await page.clock.fastForward('25:00:00');
     const underWay = await importHalfway(page, 'Import 30 plants');
     await page.getByRole('button', { name: 'Stop' }).click();
     await underWay.release();

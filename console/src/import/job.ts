@@ -29,8 +29,8 @@ export type Job = {
   left: FileRow[];
   /** The prefix of its rows' keys: a row that is sent twice creates one plant. */
   key: string;
-  /** When the key was made, in milliseconds since the Unix epoch. */
-  begun: number;
+  /** When the first row was sent with the key, in milliseconds since the Unix epoch; undefined before. */
+  begun: number | undefined;
 };
 
 /** The import of the signed-in user. */
@@ -77,6 +77,7 @@ export async function run(job: Job): Promise<void> {
   let { added } = job.tally.peek();
   const started = performance.now();
   let ended = 0;
+  job.begun ??= Date.now();
   kept.setItem(keptAs(job), `${job.key} ${job.begun}`);
   // Closing the tab ends the import. One listener for each run: those of two users may overlap.
   const warn = (event: BeforeUnloadEvent) => event.preventDefault();
@@ -165,7 +166,7 @@ function failedRow({ row: { line }, name, reported }: FileRow, problem: string):
 }
 
 /** Whether rows that an earlier run may have added would be added again. */
-function isForgotten({ left, begun }: Job): boolean {
+function isForgotten({ left, begun = Infinity }: Job): boolean {
   return (
     Date.now() - begun > KEYS_LAST_MS && left.some(({ row }) => 'draft' in row && row.draft.id === undefined)
   );
@@ -176,8 +177,8 @@ function isForgotten({ left, begun }: Job): boolean {
  * file whose import has finished may be imported again.
  */
 function keyFor(of: Pick<Job, 'user' | 'file'>): Pick<Job, 'key' | 'begun'> {
-  const [key = randomKey(), begun = Date.now()] = kept.getItem(keptAs(of))?.split(' ') ?? [];
-  return { key, begun: Number(begun) };
+  const [key = randomKey(), begun] = kept.getItem(keptAs(of))?.split(' ') ?? [];
+  return { key, begun: begun === undefined ? undefined : Number(begun) };
 }
 
 function keptAs({ user, file: { fingerprint } }: Pick<Job, 'user' | 'file'>): string {
