@@ -83,6 +83,7 @@ export function retryLater(
   return new AppError(code, message, { headers: { 'retry-after': String(seconds) }, cause });
 }
 
+/** How each challenge begins (RFC 6750 §3). */
 export const CHALLENGE = 'Bearer realm="plant-store"';
 
 /** RFC 6750 §3.1, `insufficient_scope`. `scope`: those that are missing, separated by spaces. */

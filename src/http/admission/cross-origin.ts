@@ -32,7 +32,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
         .header('access-control-allow-headers', SENT)
         .header('access-control-max-age', limits.preflightSeconds);
     }
-    // It is answered as any OPTIONS.
+    // It is answered like every OPTIONS.
     done();
   });
 }
