@@ -14,6 +14,7 @@ import { urlOf } from './http/node-http.ts';
 import { answerUnreadable } from './http/observe/socket-failures.ts';
 import { createCursors } from './http/request/cursor.ts';
 import { buildServer } from './http/server.ts';
+import { answerWhileStarting } from './http/starting.ts';
 import { database, http as limits, processes } from './limits.ts';
 import type { Metrics } from './observability/metrics.ts';
 import { type Runtime, timedBy } from './runtime.ts';
@@ -54,12 +55,26 @@ export type AppOptions = {
 export async function startApp(config: Config, runtime: Runtime, options: AppOptions): Promise<App> {
   const metrics = await openMetrics(config, runtime);
   const { promise: failed, resolve: onFatal } = Promise.withResolvers<Error>();
-  const store = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
   const draining = new AbortController();
-  const started = [store.close];
+  const started: Parts['started'] = [];
   try {
+    // Nobody knows a port that the system has yet to pick.
+    const freePort = config.port === 0 ? async () => {} : await answerWhileStarting(config);
+    started.push(freePort);
+    const store = await openStore(config, runtime, { onFatal, measures: metrics?.measures });
+    started.push(store.close);
     const timed = timedBy(store.clock, runtime);
-    return await serve({ config, runtime: timed, options, store, draining, started, failed, metrics });
+    return await serve({
+      config,
+      runtime: timed,
+      options,
+      store,
+      draining,
+      started,
+      failed,
+      metrics,
+      freePort,
+    });
   } catch (error) {
     draining.abort();
     for (const stop of started.reverse()) await stop();
@@ -145,10 +160,12 @@ type Parts = {
   draining: AbortController;
   /** Each stops a part that has started, the oldest first. Used when the start fails. */
   started: (() => Promise<void>)[];
+  /** Ends what `answerWhileStarting` began. */
+  freePort(): Promise<void>;
 };
 
 async function serve(parts: Parts): Promise<App> {
-  const { config, runtime, options, store, failed, metrics, draining, started } = parts;
+  const { config, runtime, options, store, failed, metrics, draining, started, freePort } = parts;
   const { webhooks, deliveries, events } = store;
   const { rateLimit, authFailureLimit, trustProxy, corsOrigins, publicUrl, retentionDays } = config;
   const access = { store: store.access, runtime };
@@ -184,6 +201,8 @@ async function serve(parts: Parts): Promise<App> {
     refresh: store.refresh,
   });
   started.push(() => closeServer(server));
+  await server.ready();
+  await freePort();
   await server.listen({ port: config.port, host: config.host });
   const url = publicUrl ?? urlOf(server.server, config.host);
   let delivery: ReturnType<typeof startSending> | undefined;

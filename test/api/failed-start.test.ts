@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,9 +61,12 @@ test('a start that fails after the service listens leaves nothing open', async (
   await again.stop();
 });
 
-test('a start whose port is in use leaves nothing open', async (t) => {
-  const ports = { PORT: await occupy(t), METRICS_PORT: await freePort() };
-  await failToStart(t, await folder(t), ports, { code: 'EADDRINUSE' });
+test('a start whose port is in use opens and creates nothing', async (t) => {
+  const dataDir = await folder(t);
+  const ports = { PORT: String(await occupy(t)), METRICS_PORT: String(await freePort()) };
+  await assert.rejects(startService({ DATA_DIR: dataDir, ...ports }), { code: 'EADDRINUSE' });
+  assert.deepEqual(await readdir(dataDir), []);
+  await occupy(t, Number(ports.METRICS_PORT));
 });
 
 test('a start whose metrics port is in use leaves nothing open', async (t) => {

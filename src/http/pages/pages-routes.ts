@@ -3,12 +3,15 @@ import { retryLater } from '../../errors.ts';
 import { answerJson } from '../request/body.ts';
 import { openapiDocument } from '../routes/openapi.ts';
 
+/** The body of a health check that finds a live process. */
+export const ALIVE = '{"status":"alive"}';
+
 /**
  * Liveness and readiness.
  * @param checkStore throws when the store cannot answer
  */
 export function healthRoutes(app: FastifyInstance, checkStore: () => void): void {
-  app.get('/healthz', (_request, reply) => answerJson(reply).send('{"status":"alive"}'));
+  app.get('/healthz', (_request, reply) => answerJson(reply).send(ALIVE));
   app.get('/readyz', (_request, reply) => {
     try {
       checkStore();

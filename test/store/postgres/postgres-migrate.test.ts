@@ -8,9 +8,20 @@ import { database as limits } from '../../../src/limits.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
 import { buildIndexes } from '../../../src/store/postgres/engine/index-builds.ts';
+import { LOCKS } from '../../../src/store/postgres/engine/locks.ts';
 import { migrate } from '../../../src/store/postgres/engine/migrate.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
+import { startService } from '../../../testkit/service/service.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
+import { exchange } from '../../../testkit/sockets/raw-client.ts';
 import { given } from '../../../testkit/stores/given.ts';
-import { administer, makeStoreDatabase, openStoreIn, useServer } from '../../../testkit/stores/postgres.ts';
+import {
+  administer,
+  makeDatabase,
+  makeStoreDatabase,
+  openStoreIn,
+  useServer,
+} from '../../../testkit/stores/postgres.ts';
 
 const WITH_NAMES_OF_DELETED = `ALTER TABLE users DROP CONSTRAINT users_named;
   UPDATE users SET name = ' ' || id WHERE name IS NULL;
@@ -417,4 +428,33 @@ test('plants of the previous version and of its remaining replicas are found by 
     await insert(last + 1);
     assert.equal(await store.plants.hasNames(owner), false);
   }
+});
+
+test('a service whose start waits for the schema says that it lives, and refuses the rest until it is ready', async (t) => {
+  const database = await makeDatabase();
+  const other = new pg.Client({ connectionString: database.url });
+  await other.connect();
+  t.after(() => other.end());
+  t.after(database.drop);
+  await other.query(`SELECT pg_advisory_lock(${LOCKS.migration})`);
+  const port = await freePort();
+  const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
+
+  const starting = startService({ PORT: String(port), DATABASE_URL: database.url });
+  const alive = await eventually('answer', () => get('/healthz'));
+  assert.equal(alive.status, 200);
+  assert.deepEqual(await alive.json(), { status: 'alive' });
+  const unready = await get('/readyz');
+  assert.equal(unready?.status, 503);
+  assert.equal(unready.headers.get('retry-after'), '1');
+  assert.match(await unready.text(), /"error":50302.*starting/);
+  const body = 'x'.repeat(65_536);
+  const create = `POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  assert.equal((await exchange(port, create)).status, 503);
+  assert.equal((await exchange(port, 'not HTTP\r\n\r\n')).status, 400);
+
+  await other.end();
+  const service = await starting;
+  assert.equal((await get('/readyz'))?.status, 200);
+  await service.stop();
 });
