@@ -89,13 +89,14 @@ export async function changeWebhook(
   caller?: Caller,
 ): Promise<WebhookWithHealth> {
   const { webhooks, target, runtime } = context;
-  // Before the URL, so that nobody learns anything about other users' webhooks.
-  const before = await findWebhook(context, owner, id);
-  if (Object.keys(patch).length === 0) return withHealth(context, before);
+  // Before the URL, so that nobody learns anything about other users' webhooks, and before the change, so that nothing
+  // was done when the deliveries cannot be counted.
+  const before = await getWebhook(context, owner, id);
+  if (Object.keys(patch).length === 0) return before;
   if (patch.url !== undefined) await target.check(patch.url);
   const changed = await webhooks.changeWebhook(owner, id, { ...patch, at: runtime.clock.now() }, caller);
   if (changed === undefined) throw noWebhook();
-  return withHealth(context, changed);
+  return { ...before, webhook: changed };
 }
 
 /**

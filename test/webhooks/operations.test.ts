@@ -70,6 +70,16 @@ test('an answer about a webhook has no owner, and no absent members', async () =
   assert.equal(viewOf({ webhook: { ...webhook, description: '' }, health }, 0).description, '');
 });
 
+test('a change fails before it is made when the deliveries of the webhook cannot be counted', async () => {
+  const { context, owner } = await newContext();
+  const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/', description: 'old' });
+  const health = () => Promise.reject(new Error('the store cannot be read'));
+  const uncounted = { ...context, webhooks: { ...context.webhooks, health } };
+  await assert.rejects(changeWebhook(uncounted, owner, webhook.id, { description: 'new' }), /cannot be read/);
+  const [listed] = await listWebhooks(context, owner);
+  assert.equal(listed?.webhook.description, 'old');
+});
+
 test('an answer shows a pause only while it lasts, and ages in whole, non-negative seconds', async () => {
   const { context, owner } = await newContext();
   const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/' });
