@@ -92,6 +92,10 @@ export function insufficientScope(scope: string, message: string): AppError {
   return new AppError(40300, message, { headers: { 'www-authenticate': challenge } });
 }
 
+export function expiredToken(): AppError {
+  return new AppError(40102, 'The token has expired; use a new one.');
+}
+
 export function statusOf(code: ErrorCode): number {
   return Math.floor(code / 100);
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts';
+import { AppError, expiredToken } from '../errors.ts';
 import { access as limits } from '../limits.ts';
 import type { Log, Runtime } from '../runtime.ts';
 import type { VerifyJwt } from './jwt.ts';
@@ -66,7 +66,7 @@ export function createAuthenticate({ store, runtime, bootstrapToken, jwts }: Opt
     const now = runtime.clock.now();
     const { principal } = found;
     if (principal.refusedFrom !== undefined && now >= principal.refusedFrom) {
-      throw new AppError(40102, 'The token has expired; use a new one.');
+      throw expiredToken();
     }
     if (now >= found.nextUseAt && principal.token !== undefined) {
       found.nextUseAt = dayAfter(now);

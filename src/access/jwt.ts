@@ -1,5 +1,5 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
-import { AppError } from '../errors.ts';
+import { AppError, expiredToken } from '../errors.ts';
 import { identityProvider as limits } from '../limits.ts';
 import { LAST_TIME, type Runtime, steadyClock } from '../runtime.ts';
 import { createKeySource, type IdentityProviderLocation } from './jwt-documents.ts';
@@ -143,7 +143,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Without the cause, which would contain the claims. */
 function refusal(error: unknown): AppError {
-  if (error instanceof errors.JWTExpired) return new AppError(40102, 'The token has expired; use a new one.');
+  if (error instanceof errors.JWTExpired) return expiredToken();
   if (error instanceof errors.JWTClaimValidationFailed) return unacceptable(claimProblem(error));
   const reason = error instanceof errors.JOSEError ? REASONS[error.code] : undefined;
   // Remaining: published keys that nobody should use because they are too short or not on their curve.

@@ -1,4 +1,4 @@
-import { AppError, insufficientScope } from '../errors.ts';
+import { AppError, expiredToken, insufficientScope } from '../errors.ts';
 import type { Caller, CallerFor } from '../idempotency/port.ts';
 import { access as limits } from '../limits.ts';
 import { timeText } from '../runtime.ts';
@@ -25,7 +25,8 @@ export async function ownTokens({ store, runtime }: AccessContext, user: number)
 
 /**
  * Creates a token for the caller: by default with the scopes and the expiry of the token that asks.
- * @throws AppError 40300 for more than that token has, 40101 when it has just ended, 40902 at the limit.
+ * @throws AppError 40102 when that token has expired, 40300 for more than it has, 40101 when it has just ended, 40902 at the
+ * limit.
  */
 export async function createOwnToken(
   { store, runtime }: AccessContext,
@@ -36,7 +37,7 @@ export async function createOwnToken(
   const { token, kept } = newToken(runtime);
   const granted = scopes.filter((scope) => asked?.includes(scope) ?? principal.scopes.has(scope));
   const expiresAt = expiresIn === undefined ? principal.expiresAt : kept.createdAt + expiresIn * 1000;
-  refuseMore(principal, { scopes: granted, expiresAt });
+  refuseMore(principal, { scopes: granted, expiresAt }, kept.createdAt);
   const created = { ...kept, label, scopes: granted, expiresAt };
   const result = { ...created, lastUsedOn: undefined, token };
   const stored = { ...created, user: principal.user.name };
@@ -48,8 +49,8 @@ export async function createOwnToken(
 /**
  * Replaces a live token of the caller. The new one lasts as long as the old one was to last, but no longer than the token
  * that asks.
- * @throws AppError 40404, 40300 for a token that has more than the one that asks, 40101 when that one has just ended, and
- * 40902 at the limit, for a token that was replaced before, and for the bootstrap token.
+ * @throws AppError 40404, 40102 when the token that asks has expired, 40300 for a token that has more than it, 40101 when
+ * it has just ended, and 40902 at the limit, for a token that was replaced before, and for the bootstrap token.
  */
 export async function rotateOwnToken(
   { store, runtime }: AccessContext,
@@ -60,8 +61,8 @@ export async function rotateOwnToken(
 ): Promise<RotatedOwnToken> {
   const old = (await ownTokens({ store, runtime }, principal.user.id)).find((token) => token.id === id);
   if (!old) throw noToken();
-  refuseMore(principal, old);
   const { token, kept } = newToken(runtime);
+  refuseMore(principal, old, kept.createdAt);
   const end = Math.min(endOf(kept.createdAt, lifetimeOf(old)) ?? Infinity, principal.expiresAt ?? Infinity);
   const replacement = { ...kept, expiresAt: Number.isFinite(end) ? end : undefined };
   const overlapUntil = Math.min(kept.createdAt + overlap * 1000, old.expiresAt ?? Infinity);
@@ -91,6 +92,7 @@ const asking = ({ user, token }: Principal) => ({ user: user.id, token, most: li
 function refuseMore(
   principal: Principal,
   { scopes, expiresAt }: { scopes: readonly Scope[]; expiresAt: number | undefined },
+  now: number,
 ): void {
   const missing = scopes.filter((scope) => !principal.scopes.has(scope));
   if (missing.length > 0) {
@@ -98,6 +100,8 @@ function refuseMore(
     throw insufficientScope(missing.join(' '), message);
   }
   const end = principal.expiresAt;
+  // A JWT is accepted for a while after its end, by the clock skew; a token with that end would be of no use.
+  if (end !== undefined && end <= now) throw expiredToken();
   if (end !== undefined && (expiresAt === undefined || expiresAt > end)) {
     throw new AppError(
       40300,

@@ -59,6 +59,17 @@ test('/me tells when a JWT expires by its own claim, although clocks may differ'
   });
 });
 
+test('a JWT that is accepted only for the clock skew gives no tokens, which would be of no use', async () => {
+  const token = await provider.sign(provider.claims({ exp: Math.floor(Date.now() / 1000) - 10 }));
+  succeeded(await service.request('GET', '/tokens', { token }), 200);
+  failed(await service.request('POST', '/tokens', { token, body: {} }), 40102);
+  const opaque = await service.tokenFor('ann');
+  const { id } = Object(
+    succeeded(await service.request('POST', '/tokens', { token: opaque, body: {} }), 201),
+  );
+  failed(await service.request('POST', `/tokens/${id}/rotate`, { token, body: {} }), 40102);
+});
+
 test('a JWT with a fractional or a huge expiry can create tokens', async () => {
   for (const [exp, expiresAt] of [
     [1.9e9 + 0.123456, '2030-03-17T17:46:40.123Z'],
