@@ -13,6 +13,8 @@ export const http = {
   bodyBytes: 64 * KIB,
   /** Request line and header fields together, as Node counts them. */
   headerBytes: 32 * KIB,
+  /** Chunks of a body, each of which costs 400 bytes. Clients send hundreds of bytes in each. */
+  bodyChunks: 1_024,
   /** What proxies commonly accept. */
   urlBytes: 8 * KIB,
   /** Room for an identity provider's JWT. */
@@ -35,6 +37,10 @@ export const http = {
   connections: 10_000,
   /** Requests of one connection that may wait for earlier responses. Few clients pipeline at all. */
   pipelinedRequests: 4,
+  /** The same on all connections together, each of some 4 KiB: what a client sent in one piece is more than a few. */
+  waitingRequests: 10_000,
+  /** The share of the free ones of these that one connection may take. */
+  waitingShare: 1 / 10,
   /** The share of the free connections that one client may hold: one IPv4 address, or one IPv6 /64. */
   connectionShare: 1 / 2,
   /** How long to keep reading (and discarding) after the service closes a connection, so that the client sees the responses. */

@@ -9,6 +9,7 @@ export type LimitName = { [G in keyof Groups]: NameIn<G> }[keyof Groups];
 /** What happens at each bound. A limit that is missing here is a type error. */
 export const bounds: Readonly<Record<LimitName, string>> = {
   'http.bodyBytes': '413 `41300`, before the rest arrives; the connection is closed.',
+  'http.bodyChunks': '413 `41300`; the connection is closed.',
   'http.headerBytes':
     '431 `43100`, or 414 `41400` while still in the request line; the connection is closed.',
   'http.urlBytes': '414 `41400`.',
@@ -24,6 +25,9 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.connectionShare':
     'A further connection of this client is closed at once, except from networks in `TRUST_PROXY`.',
   'http.pipelinedRequests': 'Nothing more is read from the connection until fewer wait.',
+  'http.waitingRequests':
+    'A connection with more than four waiting requests is closed when it sends another.',
+  'http.waitingShare': 'The same.',
   'http.lingerMs': 'The connection is closed, whether its client has read the answers or not.',
   'http.lingerBytes': 'The connection is closed, whether its client has read the answers or not.',
   'http.idleCheckMs': 'The drain may last this much longer.',

@@ -7,10 +7,11 @@ import { type Clock, steadyClock } from '../runtime.ts';
 import type { Tracer } from '../tracing/port.ts';
 import type { AllowedNetworks } from '../webhooks/sending/addresses.ts';
 import { limitFailures } from './admission/auth-failures.ts';
-import { finishAnswersFirst, HttpRequest } from './admission/closing.ts';
+import { finishAnswersFirst } from './admission/closing.ts';
 import { shareConnections } from './admission/connection-share.ts';
 import { allowOrigins } from './admission/cross-origin.ts';
 import { asksHealth, refuseAtTheDoor } from './admission/door.ts';
+import { HttpRequest } from './admission/http-request.ts';
 import { sendToReaders } from './admission/list-readers.ts';
 import { isPipelined } from './admission/pipelining.ts';
 import { limitRate, type Rate } from './admission/rate-limit.ts';
@@ -160,6 +161,8 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
     clientErrorHandler: (error, socket) => answerParserFailure(error, socket, measures),
   });
   app.server.maxConnections = limits.connections;
+  // Only their size is limited, as documented.
+  app.server.maxHeadersCount = 0;
   // A client that has sent everything still waits for its response.
   Object.assign(app.server, { httpAllowHalfOpen: true });
   // Fastify would read the body of a DELETE; the request guard handles bodies without a meaning.

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makePlace } from '../../testkit/processes/place.ts';
@@ -35,6 +36,41 @@ test('slow readers of 200 000 plants get them all, and the memory of the service
     growth < MOST_GROWTH,
     `${Math.round(growth / MIB)} MiB more than the ${Math.round(before / MIB)} MiB before`,
   );
+});
+
+const ATTACKERS = 50;
+/** 20 to 130 MiB are usual; without bounds, the chunks alone take 600. */
+const MOST_FOR_ATTACKS = 256 * MIB;
+
+test('bodies in tiny chunks and bursts of tiny requests use little memory, and health checks are answered', async (t) => {
+  if (!existsSync('/proc/self/status'))
+    return t.skip('there is no /proc to read the memory of a process from');
+  const place = await makePlace(t);
+  const server = await place.serve();
+  const host = 'Host: x\r\n';
+  const post = `POST /plants HTTP/1.1\r\n${host}Authorization: Bearer x\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const attacks = [
+    post + '1\r\n \r\n'.repeat(65_000),
+    `GET /openapi.json HTTP/1.1\r\n${host}\r\n`.repeat(60) + `GET / HTTP/1.1\r\n${host}\r\n`.repeat(2000),
+  ];
+  const before = residentBytes(server);
+  for (const bytes of attacks) {
+    const sockets = Array.from({ length: ATTACKERS }, () =>
+      connect(Number(new URL(server.url).port), '127.0.0.1'),
+    );
+    const sent = sockets.map(
+      (socket) =>
+        new Promise<unknown>((resolve) => {
+          socket.on('error', resolve).pause().write(bytes, resolve);
+        }),
+    );
+    // The first comes while the bytes arrive.
+    for (let n = 0; n < 3; n++) assert.equal((await server.request('GET', '/healthz')).status, 200);
+    const growth = residentBytes(server) - before;
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(sent);
+    assert.ok(growth < MOST_FOR_ATTACKS, `${Math.round(growth / MIB)} MiB more`);
+  }
 });
 
 /** Reads the list with a few pauses, and measures the service's memory during each. */

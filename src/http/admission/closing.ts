@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
-import { nodeHttp } from '../node-http.ts';
 import { newestQueued, queueResponse } from './pipelining.ts';
 
 /** Node's fields on a connection: the response being sent, until the system has taken all of it, and the parser. */
@@ -18,19 +17,6 @@ const closing = new WeakMap<Socket, LastWords | undefined>();
 
 /** Methods whose body has no meaning here. */
 const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
-
-/**
- * A request that never leaves HTTP/1.1. Node would hand over the connection as soon as it reads CONNECT, before it
- * answers earlier requests. With this class CONNECT is an ordinary request, and `Upgrade` is ignored, as RFC 9110
- * §7.8 allows.
- */
-export class HttpRequest extends nodeHttp.IncomingMessage {
-  get upgrade(): boolean {
-    return false;
-  }
-
-  set upgrade(_asked: boolean) {}
-}
 
 /**
  * Must be called for each request, in order. After a request whose end is uncertain, the connection is closed: what

@@ -4,6 +4,8 @@ import { http as limits } from '../../limits.ts';
 
 /** The responses of a connection that wait for the one before theirs, oldest first. */
 const queues = new WeakMap<Socket, ServerResponse[]>();
+/** How many there are on all connections. */
+let waiting = 0;
 
 /**
  * Must be called for each request, in order. When a client pipelines, `takeTurns` begins a request once the response
@@ -16,9 +18,10 @@ export function queueResponse(response: ServerResponse): void {
   if (!isPipelined(response)) return;
   const { socket } = response.req;
   const queue = queues.getOrInsertComputed(socket, createQueue);
+  waiting++;
   if (queue.push(response) > limits.pipelinedRequests) socket.pause();
   response.once('socket', () => {
-    queue.shift();
+    if (queue.shift()) waiting--;
     if (queue.length <= limits.pipelinedRequests && socket.isPaused()) socket.resume();
   });
 }
@@ -30,9 +33,20 @@ export function queueResponse(response: ServerResponse): void {
 function createQueue(socket: Socket): ServerResponse[] {
   const queue: ServerResponse[] = [];
   socket.once('close', () => {
+    waiting -= queue.length;
     for (const response of queue.splice(0)) response.emit('close');
   });
   return queue;
+}
+
+/**
+ * Whether a connection has its share of the requests that may wait on all connections. What it sent in one piece is
+ * parsed although it is paused: more than two thousand requests. The fewer places are free, the smaller the share.
+ */
+export function exceedsShare(socket: Socket): boolean {
+  const own = queues.get(socket)?.length ?? 0;
+  const free = limits.waitingRequests - waiting;
+  return own > limits.pipelinedRequests && own >= free * limits.waitingShare;
 }
 
 /** The newest waiting response of a connection. */

@@ -162,6 +162,23 @@ test('a body that is refused for another reason does not spoil the connection', 
   connection.close();
 });
 
+test('a body in thousands of chunks is refused while it arrives, and nothing after it is read', async () => {
+  const shredded = chunk(' ').repeat(3000) + chunk('') + head('GET /plants HTTP/1.1', ...fields);
+  const stranger = head(POST, 'Host: x', 'Authorization: Bearer x', JSON_TYPE, 'Transfer-Encoding: chunked');
+  for (const [start, code] of [
+    [CHUNKED, 41300],
+    [stranger, 40101],
+  ] as const) {
+    const connection = await openRaw(service.port);
+    await connection.send(start + shredded);
+    const answer = await connection.answer();
+    failed(answer, code);
+    assert.equal(answer.headers.get('connection'), 'close');
+    await connection.ended();
+  }
+  succeeded(await send(CHUNKED + [...PLANT].map(chunk).join('') + chunk('')), 201);
+});
+
 test('the token is checked before the size of the body', async () => {
   const tooLarge = head(POST, 'Host: x', JSON_TYPE, 'Content-Length: 70000') + padded(70_000);
   failed(await send(tooLarge), 40100);

@@ -83,6 +83,22 @@ test('a client that reads no answers has only a few of its requests run, and the
   succeeded(await service.request('DELETE', '/plants/1000000'), 204);
 });
 
+test('a connection that sends too many requests at once is closed, and others are not affected', async (t) => {
+  const bounds: { waitingRequests: number } = limits;
+  t.mock.property(bounds, 'waitingRequests', 400);
+  for (let n = 0; n < 20; n++) {
+    const flood = await openRaw(service.port);
+    await flood.send(list.repeat(200));
+    await assert.rejects(async () => {
+      for (let m = 0; m < 200; m++) await flood.answer();
+    }, /before an answer/);
+  }
+  const connection = await openRaw(service.port);
+  await connection.send(list.repeat(30));
+  for (let n = 0; n < 30; n++) succeeded(await connection.answer(), 200);
+  connection.close();
+});
+
 test('a client that leaves while its requests wait harms nobody', async () => {
   for (let n = 0; n < 20; n++) {
     const socket = connect(service.port, '127.0.0.1');
