@@ -1,4 +1,5 @@
 import { ADMIN } from '../../access/bootstrap.ts';
+import type { App } from '../../app.ts';
 import { type Config, type Flags, readConfig } from '../../config/config.ts';
 import { version } from '../../config/package.ts';
 import { systemRuntime } from '../../runtime.ts';
@@ -38,16 +39,16 @@ async function serveUntilStopped(config: Config): Promise<void> {
   const log = await createLog(config);
   const runtime = systemRuntime(log);
   const stopped = stopSignal();
-  const app = await startApp(config, runtime, { log, onFatal: die });
-  // The first token is shown only once.
-  const tell = app.firstToken === undefined ? say : insist;
-  tell(...greeting(app.url, config, app.firstToken));
+  const starting = startApp(config, runtime, { log, onFatal: die });
+  // A start may wait for the schema for long. Nothing is lost when it ends halfway.
+  const app = await Promise.race([starting, stopped.then(() => undefined)]);
+  if (app) greet(app, config);
   const signal = await stopped;
   // Ctrl+C comes from a person, SIGTERM from a supervisor.
   const report = (message: string) =>
     signal === 'SIGINT' ? say(`${message}.`) : log.info({ signal }, message.toLowerCase());
   report('Stopping');
-  await app.stop();
+  await app?.stop();
   report('Stopped');
 }
 
@@ -55,6 +56,12 @@ async function serveUntilStopped(config: Config): Promise<void> {
 function die(error: unknown): never {
   insist(...messageOf(error));
   process.exit(1);
+}
+
+function greet({ url, firstToken }: App, config: Config): void {
+  // The first token is shown only once.
+  const tell = firstToken === undefined ? say : insist;
+  tell(...greeting(url, config, firstToken));
 }
 
 /** @param token set only on the first start, and shown only then */

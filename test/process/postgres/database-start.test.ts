@@ -4,11 +4,14 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
+import pg from 'pg';
 import { makePlace } from '../../../testkit/processes/place.ts';
-import { run } from '../../../testkit/processes/program.ts';
+import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
 import { failToServe } from '../../../testkit/processes/server.ts';
 import { succeeded } from '../../../testkit/service/answer.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
 import { selfSigned } from '../../../testkit/sockets/certificate.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { administer, makeDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 import { startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
 
@@ -197,3 +200,22 @@ test('a server that requires TLS with an untrusted certificate', async (t) => {
 
 /** The test's superuser needs no TLS. */
 const HBA = 'hostssl all all all scram-sha-256\nhostnossl all postgres all scram-sha-256\n';
+
+test('SIGTERM ends a start that waits for the schema, which leaves nothing behind', async (t) => {
+  const { url, drop } = await makeDatabase();
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  t.after(() => other.end());
+  t.after(drop);
+  // The lock of whoever migrates.
+  await other.query('SELECT pg_advisory_lock(1886150515, 1)');
+  const port = await freePort();
+  const child = launch(['serve'], { PORT: String(port), DATABASE_URL: url });
+  const ended = outcomeOf(child);
+  await eventually('answer', () => fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined));
+  child.kill('SIGTERM');
+  const { code, stderr } = await ended;
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  const { rows } = await other.query(`SELECT to_regclass('migrations') AS made`);
+  assert.deepEqual(rows, [{ made: null }]);
+});
