@@ -187,7 +187,7 @@ describe('past failures on PostgreSQL', () => {
   test('a connection for a long statement is kept alive', {
     skip: process.platform !== 'linux',
   }, async () => {
-    const way = { primaryUrl: async () => database.url };
+    const way = { primaryUrl: async () => database.url, pooled: false };
     const timer = await withOwnClient(way, 'test', async (client) => {
       // The library's types omit the connection.
       const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;

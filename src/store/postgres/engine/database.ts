@@ -103,6 +103,7 @@ export function openDatabase(options: DatabaseOptions) {
       run((client) => interactive(client, begin, () => work(queryOn(client))), mayBegin),
     /** The URL of the server that accepts writes. */
     primaryUrl: url,
+    pooled: options.pooled,
     /** Waits for running work. May be called twice. */
     close,
   };

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { type Database, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './primary.ts';
+import { BEGIN_WITHOUT_TIMEOUTS } from './session.ts';
 
 /**
  * Builds the indexes that a migration marks with `beside writes` before it runs; its transaction then adopts them.
@@ -23,7 +24,7 @@ const MARKED = /CREATE INDEX IF NOT EXISTS (\w+) \/\* beside writes \*\/ ON (\w+
 
 /** Builds the indexes that a migration marks. Rebuilds what an interrupted build left. */
 export async function buildIndexes(
-  database: Pick<Database, 'primaryUrl' | 'read'>,
+  database: Pick<Database, 'primaryUrl' | 'pooled' | 'read'>,
   client: pg.Client,
   sql: string,
   options: BuildOptions,
@@ -50,12 +51,7 @@ export async function buildIndexes(
  */
 async function lockAlone(guard: pg.Client, { bounds: { migrationPauseMs } }: BuildOptions): Promise<void> {
   for (;;) {
-    await guard.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-    await guard.query(
-      `SELECT set_config(name, '0', true)
-       FROM pg_settings
-       WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
-    );
+    await guard.query(BEGIN_WITHOUT_TIMEOUTS);
     // Without parameters: the portal of a parameterized statement keeps its snapshot, which a build would wait for.
     const { rows } = await guard.query(`SELECT pg_try_advisory_xact_lock(${LOCKS.indexes}) AS is_held`);
     if (rows[0].is_held) return;

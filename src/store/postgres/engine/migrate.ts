@@ -8,6 +8,7 @@ import { isTransient, LOCK_NOT_AVAILABLE, sqlState } from './failure.ts';
 import { buildIndexes } from './index-builds.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './primary.ts';
+import { BEGIN_WITHOUT_TIMEOUTS } from './session.ts';
 
 const OLDEST_SERVER = 15;
 export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';
@@ -104,10 +105,9 @@ async function applyNext(
   { migration, isMissing, lockMs }: Next,
   options: MigrateOptions,
 ): Promise<boolean> {
-  await client.query('BEGIN');
+  await client.query(BEGIN_WITHOUT_TIMEOUTS);
   try {
     // Waits for this lock without a limit: its holder is migrating.
-    await client.query('SET LOCAL lock_timeout = 0');
     await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
     await client.query(`SET LOCAL lock_timeout = ${lockMs}`);
     await client.query(
@@ -195,7 +195,7 @@ function nextOf(applied: readonly AppliedMigration[], known: readonly Migration[
  * from these, so that its readers miss nothing.
  */
 async function adoptServer(client: pg.Client): Promise<void> {
-  await client.query('BEGIN');
+  await client.query(BEGIN_WITHOUT_TIMEOUTS);
   await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
   await client.query(
     `WITH newest AS (

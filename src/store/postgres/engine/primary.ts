@@ -7,7 +7,7 @@ import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import { isOfConnection, isTooManyConnections } from './failure.ts';
-import { SESSION_OPTIONS } from './session.ts';
+import { LIFT_TIMEOUTS, SESSION_OPTIONS } from './session.ts';
 
 export type DatabaseOptions = {
   url: DatabaseUrl;
@@ -198,9 +198,12 @@ function openPool(
   return pool;
 }
 
-/** Runs work on a connection of its own, because it may take longer than any statement of the service. */
+/**
+ * Runs work on a connection of its own, because it may take longer than any statement of the service. In a pooled
+ * session, which other clients get later, the role's timeouts apply outside of `BEGIN_WITHOUT_TIMEOUTS`.
+ */
 export async function withOwnClient<T>(
-  { primaryUrl }: { primaryUrl(): Promise<string> },
+  { primaryUrl, pooled }: { primaryUrl(): Promise<string>; pooled: boolean },
   name: string,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
@@ -215,6 +218,7 @@ export async function withOwnClient<T>(
   client.on('error', () => {});
   await client.connect();
   try {
+    if (!pooled) await client.query(LIFT_TIMEOUTS);
     return await work(client);
   } finally {
     await client.end();

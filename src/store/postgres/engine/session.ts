@@ -31,3 +31,16 @@ export const BEGIN_WITH_SETTINGS = [
   BEGIN,
   ...Object.entries(SETTINGS).map(([name, value]) => `SET LOCAL ${name} = '${value}'`),
 ].join('; ');
+
+/** Lifts the role's timeouts, for work that takes as long as it takes. Servers before 17 do not have all of them. */
+const liftTimeouts = (isLocal: boolean) => `SELECT set_config(name, '0', ${isLocal})
+  FROM pg_settings
+  WHERE name IN (
+    'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout',
+    'idle_session_timeout'
+  )`;
+
+export const LIFT_TIMEOUTS = liftTimeouts(false);
+
+/** For a transaction of such work, also in a pooled session. */
+export const BEGIN_WITHOUT_TIMEOUTS = `${BEGIN}; ${liftTimeouts(true)}`;
