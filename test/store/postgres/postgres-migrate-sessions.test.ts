@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -101,6 +102,30 @@ test("the role's timeouts do not end an index build", async (t) => {
   await Promise.race([untilFound(IS_WAITING), failed]);
   await other.query('COMMIT');
   assert.deepEqual(await migrated, APPLIED);
+});
+
+test('a build that the server continues after its program was killed is waited for, not repeated', async (t) => {
+  const { url, database, other, untilFound } = await opened(t, await withoutIndex());
+  const killed = new pg.Client({ connectionString: url });
+  killed.on('error', () => {});
+  await killed.connect();
+  // Its snapshot is older than the index: the build waits for its end.
+  await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
+  const build = `CREATE INDEX CONCURRENTLY events_by_plant ON events (owner, plant, id) WHERE type = 'plant.created'`;
+  const lost = assert.rejects(killed.query(build));
+  await untilFound(`SELECT 1 FROM pg_stat_progress_create_index WHERE phase = 'waiting for old snapshots'`);
+  // The library's types omit the connection.
+  (killed as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+  await lost;
+
+  const oid = async () => (await administer(url, `SELECT 'events_by_plant'::regclass::oid AS oid`)).rows;
+  const begun = await oid();
+  const waits = Promise.withResolvers<void>();
+  const migrated = migrate(database, { now: 0, onWait: waits.resolve, bounds });
+  await waits.promise;
+  await other.query('COMMIT');
+  assert.deepEqual(await migrated, APPLIED);
+  assert.deepEqual(await oid(), begun);
 });
 
 for (const pooled of [false, true]) {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
+import { throttle } from '../../../runtime.ts';
 import { type Database, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './primary.ts';
@@ -60,16 +61,38 @@ async function lockAlone(guard: pg.Client, { bounds: { migrationPauseMs } }: Bui
   }
 }
 
-type Part = Index & { isBroken: boolean };
+type Part = Index & { isBroken: boolean; isGrowing: boolean };
+
+/**
+ * The indexes to build, once no build of a program that was killed is under way: the server goes on with it. Such a
+ * build disappears from the server's view a moment before its index is valid, so this looks once more.
+ */
+async function toBuild(client: pg.Client, index: Index, options: BuildOptions): Promise<Part[]> {
+  const { migrationTellMs, migrationPauseMs } = options.bounds;
+  const isTold = throttle(migrationTellMs);
+  for (let wasGrowing = false; ; ) {
+    const parts = await missing(client, index, options);
+    const isGrowing = parts.some((part) => part.isGrowing);
+    if (!isGrowing && !wasGrowing) return parts;
+    wasGrowing = isGrowing;
+    if (isTold()) options.onWait();
+    await pause(migrationPauseMs);
+  }
+}
 
 /** The missing indexes of the table, or of each of its partitions. Leaves small tables to the migration. */
-async function toBuild(
+async function missing(
   client: pg.Client,
   { name, table, definition }: Index,
   { bounds: { briefIndexBytes } }: BuildOptions,
 ): Promise<Part[]> {
   const { rows } = await client.query(
-    `SELECT t.table, t.index, x.indexrelid IS NOT NULL AS is_broken
+    `SELECT t.table, t.index, x.indexrelid IS NOT NULL AS is_broken,
+       EXISTS (
+         SELECT 1
+         FROM pg_stat_progress_create_index
+         WHERE datname = current_database() AND index_relid = x.indexrelid
+       ) AS is_growing
      FROM (
        SELECT c.oid, c.relname AS table, replace($1, $2, c.relname) AS index
        FROM pg_class c
@@ -82,7 +105,13 @@ async function toBuild(
      ORDER BY t.oid`,
     [name, table, briefIndexBytes],
   );
-  return rows.map((row) => ({ name: row.index, table: row.table, definition, isBroken: row.is_broken }));
+  return rows.map((row) => ({
+    name: row.index,
+    table: row.table,
+    definition,
+    isBroken: row.is_broken,
+    isGrowing: row.is_growing,
+  }));
 }
 
 async function build(
