@@ -15,6 +15,7 @@ import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { administer, changeUnchecked, fencesOf, makeDatabase } from '../../../testkit/stores/postgres.ts';
 import { startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
+import { checkRefusedLogin } from '../../../testkit/stores/refused-login.ts';
 import { storeConformance } from '../conformance/conformance.ts';
 
 /** The store behind a real PgBouncer with the configuration for operators (ops/pgbouncer.ini). */
@@ -56,6 +57,14 @@ if (spawnSync('pgbouncer', ['--version']).error) {
     },
   });
 
+  test('a replica continues with its connections when PgBouncer accepts no more clients', async (t) => {
+    const database = await makeDatabase();
+    t.after(database.drop);
+    const bouncer = await startPgBouncer(database.url, 1);
+    t.after(bouncer.stop);
+    await checkRefusedLogin(bouncer.url, true, async () => {});
+  });
+
   test('with this configuration PgBouncer uses no standby, and uses it once it is promoted', async (t) => {
     const server = await startDatabaseServer(t);
     await server.stop();
@@ -69,7 +78,7 @@ if (spawnSync('pgbouncer', ['--version']).error) {
   });
 }
 
-async function startPgBouncer(databaseUrl: string): Promise<{ url: string; stop(): Promise<void> }> {
+async function startPgBouncer(databaseUrl: string, clients = 1_000) {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const name = pathname.slice(1);
   const ownPort = await freePort();
@@ -84,6 +93,7 @@ async function startPgBouncer(databaseUrl: string): Promise<{ url: string; stop(
     )
     .replace(/^listen_port = .*$/m, `listen_port = ${ownPort}`)
     .replace(/^auth_file = .*$/m, `auth_file = ${users}`)
+    .replace(/^max_client_conn = .*$/m, `max_client_conn = ${clients}`)
     .replace(/^default_pool_size = .*$/m, `default_pool_size = ${POOL_SIZE}`);
   writeFileSync(file, `${configuration}unix_socket_dir =\n`);
   // PgBouncer refuses to run as root; its user must be able to read these.
@@ -95,7 +105,7 @@ async function startPgBouncer(databaseUrl: string): Promise<{ url: string; stop(
   await accepting(running, ownPort);
   return {
     url: `postgres://${username}:${password}@127.0.0.1:${ownPort}/${name}`,
-    async stop() {
+    async stop(): Promise<void> {
       const ended = once(running, 'exit');
       running.kill('SIGTERM');
       await ended;

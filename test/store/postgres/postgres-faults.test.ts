@@ -24,6 +24,7 @@ import {
   openStoreIn,
   type TestDatabase,
 } from '../../../testkit/stores/postgres.ts';
+import { checkRefusedLogin } from '../../../testkit/stores/refused-login.ts';
 
 /** Each of these once failed, on PostgreSQL only. */
 
@@ -182,6 +183,16 @@ describe('past failures on PostgreSQL', () => {
       await replica.store.plants.delete(owner, id);
     }
     assert.deepEqual([await create(), await create()], [{ created: 13n }, { full: 2 }]);
+  });
+
+  test('after its password was changed, a replica continues with the connections that it has', async () => {
+    const role = `role_${randomBytes(6).toString('hex')}`;
+    await administer(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'plants'`);
+    const { href } = Object.assign(new URL(database.url), { username: role, password: 'plants' });
+    await checkRefusedLogin(href, false, () =>
+      administer(database.url, `ALTER ROLE ${role} PASSWORD 'trees'`),
+    );
+    await administer(database.url, `DROP ROLE ${role}`);
   });
 
   test('a connection for a long statement is kept alive', {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { AppError } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
-import { type Log, throttle } from '../../../runtime.ts';
+import type { Log } from '../../../runtime.ts';
 import { outcomeUnknown, unavailable } from '../../write-outcomes.ts';
 import {
   COMMIT_FAILED,
@@ -13,6 +13,7 @@ import {
   isTransient,
   isUnknownOutcome,
   ofStatement,
+  reasonLog,
   sqlState,
 } from './failure.ts';
 import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
@@ -239,22 +240,14 @@ async function again<T>(attempt: () => Promise<T>): Promise<T> {
 
 /** Translates failures of the server, and logs the reason. */
 function translation(log: Log) {
-  const isTold = new Map<string, () => boolean>();
-
-  /** Logs each reason once in a while, however many requests it fails; failing connections are logged elsewhere. */
-  function tell(error: unknown): void {
-    const state = sqlState(error);
-    if (state === undefined) return;
-    const isDue = isTold.getOrInsertComputed(state, () => throttle(limits.repeatMs));
-    if (isDue()) log.warn({ err: error }, 'the database refused a statement');
-  }
-
+  const tell = reasonLog(log, 'the database refused a statement');
   return async <T>(call: () => Promise<T>): Promise<T> => {
     try {
       return await call();
     } catch (error) {
       if (error instanceof AppError || !isEnvironment(error)) throw error;
-      tell(error);
+      // Failing connections are logged elsewhere.
+      if (sqlState(error) !== undefined) tell(error);
       throw unavailable(error);
     }
   };

@@ -1,4 +1,6 @@
 import pg from 'pg';
+import { database as limits } from '../../../limits.ts';
+import { type Log, throttle } from '../../../runtime.ts';
 
 /** PostgreSQL's error codes (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 
@@ -19,6 +21,16 @@ export function ofStatement(error: unknown): unknown {
   return error instanceof pg.DatabaseError ? error : new ConnectionLost(error);
 }
 
+/** Logs each reason once in a while, however many requests it fails. */
+export function reasonLog(log: Log, message: string): (error: unknown) => void {
+  const isDue = new Map<string, () => boolean>();
+  return (error) => {
+    const reason = sqlState(error) ?? '';
+    if (isDue.getOrInsertComputed(reason, () => throttle(limits.repeatMs))())
+      log.warn({ err: error }, message);
+  };
+}
+
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
 export const UNIQUE_VIOLATION = '23505';
@@ -31,10 +43,18 @@ export function isTransient(error: unknown): boolean {
   return state === SERIALIZATION_FAILURE || state === DEADLOCK_DETECTED;
 }
 
-const TOO_MANY_CONNECTIONS = '53300';
+const INVALID_AUTHORIZATION = '28000';
+const INVALID_PASSWORD = '28P01';
+const REFUSED_LOGINS = new Set([
+  '53300', // too many connections
+  INVALID_AUTHORIZATION,
+  INVALID_PASSWORD,
+  '08P01', // PgBouncer's code for any refusal, such as by `max_client_conn`
+]);
 
-export function isTooManyConnections(error: unknown): boolean {
-  return sqlState(error) === TOO_MANY_CONNECTIONS;
+/** Whether a server that works refused a login. Its other connections continue. */
+export function isRefusedLogin(error: unknown): boolean {
+  return REFUSED_LOGINS.has(sqlState(error) ?? '');
 }
 
 /** Classes for which the server or the network is to blame, not the command. */
@@ -49,8 +69,8 @@ const ENVIRONMENT = new Set([
 /** Further single codes of that kind. */
 const ENVIRONMENT_CODES = new Set([
   READ_ONLY_TRANSACTION,
-  '28000', // invalid authorization
-  '28P01', // invalid password
+  INVALID_AUTHORIZATION,
+  INVALID_PASSWORD,
   '3D000', // no such database
   '42501', // insufficient privilege
   '42P01', // no such table: the store was dropped, or is not there yet

@@ -6,7 +6,7 @@ import { AppError, retryLater } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../write-outcomes.ts';
-import { isOfConnection, isTooManyConnections } from './failure.ts';
+import { isOfConnection, isRefusedLogin, reasonLog } from './failure.ts';
 import { LIFT_TIMEOUTS, SESSION_OPTIONS } from './session.ts';
 
 export type DatabaseOptions = {
@@ -35,6 +35,7 @@ export function createPrimary(options: DatabaseOptions) {
   let finding: Promise<Server> | undefined;
   let closing: Promise<void> | undefined;
   const left = new Set<Promise<void>>();
+  const tell = reasonLog(log, 'the connection to the database failed');
 
   /**
    * Runs work with an exclusive connection.
@@ -76,10 +77,12 @@ export function createPrimary(options: DatabaseOptions) {
         return { client: await at.pool.connect(), from: at };
       } catch (error) {
         // The server works but accepts no more connections: wait for one of the existing ones.
-        const isCrowded = isTooManyConnections(error) && at === server && at.pool.totalCount > 0;
-        if (isCrowded && performance.now() < until) continue;
-        leave(at, error);
-        break;
+        const isServed = isRefusedLogin(error) && at === server && at.pool.totalCount > 0;
+        if (!isServed || performance.now() >= until) {
+          leave(at, error);
+          break;
+        }
+        tell(error);
       }
     }
     const other = await find();
@@ -120,7 +123,7 @@ export function createPrimary(options: DatabaseOptions) {
   function leave(abandoned: Server, error?: unknown): void {
     if (server !== abandoned) return;
     server = undefined;
-    if (error) log.warn({ err: error }, 'the connection to the database failed');
+    if (error) tell(error);
     const ended = abandoned.pool.end().finally(() => left.delete(ended));
     left.add(ended);
   }
