@@ -96,7 +96,7 @@ const FINDINGS: Readonly<Record<string, Known>> = {
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
-  CERT_HAS_EXPIRED: untrusted,
+  CERT_HAS_EXPIRED: ["Renew the server's certificate, and check this machine's clock."],
   ERR_TLS_CERT_ALTNAME_INVALID: untrusted,
   '08P01': [
     'With PgBouncer, set DATABASE_POOLER=transaction, and add the user and password to its auth_file.',
@@ -114,6 +114,9 @@ const FINDINGS: Readonly<Record<string, Known>> = {
     'Run plant-store migrate as the owner of the database, or make the role its owner: ALTER DATABASE … OWNER TO …',
   ],
   '53100': ["Free up space on the server's disk."],
+  '53200': [
+    'Give the server more memory. If it lacks shared memory, raise its max_locks_per_transaction, or create fewer partitions.',
+  ],
   '53300': ["Lower DATABASE_CONNECTIONS, or raise the server's max_connections or the role's limit."],
   '57P01': starting,
   '57P02': starting,

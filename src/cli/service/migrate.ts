@@ -23,7 +23,8 @@ export const verb: Verb = {
   examples: ['migrate', 'migrate --partitions 8'],
   notes: `Creates the store in the database named by DATABASE_URL, or migrates its schema. Every start of the service does the
 same; use this to do it separately, for example as a role that may create tables, or to create partitions. Concurrent
-migrations wait for each other, and each migration is one transaction.
+migrations wait for each other, and each migration is one transaction. The first one locks all partitions: before you
+create more than 400, raise the server's max_locks_per_transaction (64 by default).
 
 Replicas of the previous version keep working, so a rolling update can replace them one by one. Each migration names the
 oldest version that understands the new schema; only replicas older than that no longer start.`,

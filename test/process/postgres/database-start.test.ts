@@ -196,6 +196,48 @@ test('a server that requires TLS with an untrusted certificate', async (t) => {
   const DATABASE_URL = `${url}?sslmode=verify-full&sslrootcert=${authority}`;
   const { code, stderr } = await run(['migrate'], { DATABASE_URL });
   assert.equal(code, 0, stderr);
+
+  const expired = selfSigned('localhost', '20210101');
+  await server.write('server.key', expired.key);
+  await server.write('server.crt', expired.cert);
+  await writeFile(authority, expired.cert);
+  await server.run('SELECT pg_reload_conf()');
+  await refused(DATABASE_URL, /certificate has expired/, /Renew the server's certificate/, /clock/);
+});
+
+test('a migration that the server cannot complete', async (t) => {
+  const server = await startDatabaseServer(t);
+  const DATABASE_URL = server.url.replace(/\/postgres$/, '/plants');
+  await server.run('CREATE DATABASE plants');
+  await server.write('postgresql.auto.conf', 'max_locks_per_transaction = 10\n');
+  await server.stop();
+  await server.start();
+  const many = await run(['migrate', '--partitions', '512'], { DATABASE_URL });
+  assert.match(many.stderr, /plants cannot be used: out of shared memory\. .*max_locks_per_transaction/);
+
+  const other = new pg.Client({ connectionString: DATABASE_URL });
+  t.after(() => other.end());
+  await other.connect();
+  // The lock of migrations.
+  await other.query('SELECT pg_advisory_lock(1886150515, 1)');
+  const migrating = run(['migrate'], { DATABASE_URL });
+  const pid = await eventually('wait for the lock', async () => {
+    const { rows } = await other.query(
+      `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`,
+    );
+    return rows[0]?.pid;
+  });
+  other.on('error', () => {});
+  // It tells nobody, and the server ends all other sessions.
+  process.kill(pid, 'SIGKILL');
+  const { code, stderr } = await migrating;
+  // It does not stop while it recovers.
+  await eventually('recovered server', () => server.run('SELECT 1').catch(() => undefined));
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^error: The database \S+ cannot be used: Connection terminated unexpectedly\. [^\n]+\n$/,
+  );
 });
 
 /** The test's superuser needs no TLS. */

@@ -1,4 +1,5 @@
 import type { DatabaseUrl } from '../../../config/database-url.ts';
+import { AppError } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../../copy.ts';
@@ -141,7 +142,7 @@ async function summarize(database: Database, { name, columns }: CopiedTable): Pr
       return summaryOf(Number(rows[0].rows), BigInt(rows[0].sum));
     });
   } catch (error) {
-    throw unavailable(error);
+    throw error instanceof AppError ? error : unavailable(error);
   }
 }
 

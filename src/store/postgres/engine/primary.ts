@@ -6,7 +6,7 @@ import { AppError, retryLater } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../write-outcomes.ts';
-import { isOfConnection, isRefusedLogin, reasonLog } from './failure.ts';
+import { isOfConnection, isRefusedLogin, reasonLog, sqlState } from './failure.ts';
 import { LIFT_TIMEOUTS, SESSION_OPTIONS } from './session.ts';
 
 export type DatabaseOptions = {
@@ -204,6 +204,7 @@ function openPool(
 /**
  * Runs work on a connection of its own, because it may take longer than any statement of the service. In a pooled
  * session, which other clients get later, the role's timeouts apply outside of `BEGIN_WITHOUT_TIMEOUTS`.
+ * @throws AppError 50302 when the connection is lost
  */
 export async function withOwnClient<T>(
   { primaryUrl, pooled }: { primaryUrl(): Promise<string>; pooled: boolean },
@@ -218,11 +219,15 @@ export async function withOwnClient<T>(
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
   });
-  client.on('error', () => {});
+  const losses: Error[] = [];
+  client.on('error', (error) => losses.push(error));
   await client.connect();
   try {
     if (!pooled) await client.query(LIFT_TIMEOUTS);
     return await work(client);
+  } catch (error) {
+    // The error of a statement that a loss ends has no code.
+    throw losses.length > 0 && sqlState(error) === undefined ? unavailable(losses[0]) : error;
   } finally {
     await client.end();
   }
