@@ -36,7 +36,7 @@ export interface AccessStore {
   /** The users whose plants the viewer may read: the viewer, then the users that share with them, by name. */
   visibleOwners(viewer: number): Promise<readonly number[]>;
 
-  /** @param asking for a token that its user creates; without it, for the operator, no limit applies */
+  /** @param asking for a token that its user creates, or a first one; without it, for the operator, no limit applies */
   createToken(token: NewToken, asking?: Asking, caller?: Caller): Promise<TokenCreationOutcome>;
   /** Revoked and expired ones included. */
   findToken(hash: string): Promise<StoredToken | undefined>;

@@ -39,6 +39,14 @@ test('a first run interrupted between user and token is completed by the next on
   });
 });
 
+test('of several first runs at the same time one creates a token', async () => {
+  await withAccess(async (parts) => {
+    const tokens = await Promise.all([1, 2, 3].map(() => createFirstToken(parts)));
+    assert.equal(tokens.filter((token) => token !== undefined).length, 1);
+    assert.equal((await parts.store.tokens()).length, 1);
+  });
+});
+
 test('a bootstrap token belongs to admin, and no random token is created', async () => {
   await withAccess(async (parts) => {
     await setBootstrapToken(parts, CHOSEN);

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
+import { createFirstToken } from '../../../src/access/bootstrap.ts';
 import type { Caller } from '../../../src/idempotency/port.ts';
+import { silentLog, systemRuntime } from '../../../src/runtime.ts';
 import type { Lanes } from '../../../src/store/lane-threads.ts';
 import { FEED_TX } from '../../../src/store/postgres/deliveries/events.ts';
 import { AT, type Given, given } from '../../../testkit/stores/given.ts';
@@ -38,6 +40,14 @@ describe('two replicas on one database', () => {
   });
 
   const open = () => openStoreIn(database.url);
+
+  test('only one of them creates the first token', async () => {
+    const runtime = systemRuntime(silentLog);
+    const first = ({ store: { access } }: Given) => createFirstToken({ store: access, runtime });
+    const tokens = await Promise.all([one, other].map(first));
+    assert.equal(tokens.filter((token) => token !== undefined).length, 1);
+    assert.equal((await one.store.access.tokens()).length, 1);
+  });
 
   test("one replica's due deliveries are hinted to the other", async () => {
     const { owner, hook } = await one.subscriber(0);
