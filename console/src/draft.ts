@@ -27,7 +27,7 @@ export function readId(typed: string): { id?: string; error?: string } {
   if (id === '') return {};
   return problem('id', [id, 'x', '']).id === undefined
     ? { id }
-    : { error: 'An id is a 64-bit integer, such as 7 or -5.' };
+    : { error: 'An id is an integer, such as 7.' };
 }
 
 function problem(field: keyof DraftText, cells: string[]): DraftErrors {

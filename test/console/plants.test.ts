@@ -262,7 +262,7 @@ test('page, order and search survive reload and Back', async () => {
     await page.getByLabel('Jump to').fill('121');
     await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
     await page.getByLabel('Jump to').fill('oak');
-    await page.getByRole('alert').getByText('An id is a 64-bit integer, such as 7 or -5.').waitFor();
+    await page.getByRole('alert').getByText('An id is an integer, such as 7.').waitFor();
     await cell(page, 'Plant 1').waitFor();
     await inspect(page, 'plants-no-id');
   });

@@ -56,6 +56,8 @@ async function assertFits(page: Page, name: string): Promise<void> {
   assert.equal(found.cutOff, 0, `${name}: something is cut off at the side of the dialog at ${width}`);
   assert.deepEqual(found.splitWords, [], `${name} splits words at ${width}`);
   assert.deepEqual(found.coveredCells, [], `${name} has text over another cell at ${width}`);
+  assert.deepEqual(found.coveredNames, [], `${name} has a control over a name at ${width}`);
+  assert.deepEqual(found.coveredControls, [], `${name} has an error over a control at ${width}`);
 }
 
 type Measures = {
@@ -66,10 +68,23 @@ type Measures = {
   splitWords: string[];
   /** The texts of tables that are wider than their cell. */
   coveredCells: string[];
+  /** The names of rows that a control of the row lies on. */
+  coveredNames: string[];
+  /** The errors of filters that lie on a control. */
+  coveredControls: string[];
 };
 
 /** Script for the page. One call for all measures: each call costs as much as a measure. */
-const MEASURES = `({
+const MEASURES = `(() => {
+const liesOn = (element, controls) => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  const texts = [...range.getClientRects()];
+  return [...controls].map((control) => control.getBoundingClientRect()).some((box) =>
+    texts.some((text) => text.left < box.right && text.right > box.left && text.top < box.bottom && text.bottom > box.top),
+  );
+};
+return {
   width: document.documentElement.scrollWidth,
   cutOff: [...document.querySelectorAll('dialog, [role=dialog]')].filter(
     ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth,
@@ -94,7 +109,15 @@ const MEASURES = `({
     const { right } = cell.getBoundingClientRect();
     return [...range.getClientRects()].some((part) => part.right > right + 1) ? [cell.textContent] : [];
   }),
-})`;
+  coveredNames: [...document.querySelectorAll('table.table tbody tr')].flatMap((row) => {
+    const [name] = row.querySelectorAll('td.name');
+    return name && liesOn(name, row.querySelectorAll('input, button, .icon-button')) ? [name.textContent] : [];
+  }),
+  coveredControls: [...document.querySelectorAll('.filters .error')].flatMap((error) =>
+    liesOn(error, document.querySelectorAll('label, input, select, button, .button')) ? [error.textContent] : [],
+  ),
+};
+})()`;
 
 /** Dark mode differs only in colors. */
 async function violations(page: Page, colorScheme: 'light' | 'dark'): Promise<string[]> {
