@@ -34,7 +34,7 @@ export function errorsOf({ url, description, rate }: WebhookText): WebhookErrors
 export function inputOf({ url, description, rate }: WebhookText): WebhookInput {
   return {
     url: url.trim(),
-    ...(description === '' ? {} : { description }),
+    ...(description.trim() === '' ? {} : { description }),
     ...(rate.trim() === '' ? {} : { rate: Number(rate) }),
   };
 }

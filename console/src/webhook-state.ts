@@ -6,6 +6,11 @@ import { fromNow } from './format.ts';
 /** A state as shown: a word, a colour, an icon. */
 export type Shown = { text: string; kind: 'good' | 'warn' | 'bad' | 'info' | 'plain'; icon: IconName };
 
+/** What a webhook is called. A blank description would be a link without text. */
+export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
+  return description?.trim() ? description : url;
+}
+
 /** The state of a webhook in a word. */
 export function shownWebhook(webhook: Webhook, now: number): Shown {
   const { status, disabledReason, pausedUntil, lastSuccessAt } = webhook;

@@ -3,7 +3,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { href } from '../router.ts';
-import { shownDelivery, titleOf } from '../webhook-state.ts';
+import { nameOf, shownDelivery, titleOf } from '../webhook-state.ts';
 
 type DeliveryTableProps = {
   deliveries: readonly Delivery[];
@@ -24,7 +24,7 @@ export function DeliveryTable({ deliveries, webhooks = [] }: DeliveryTableProps)
 }
 
 function columnsFor(webhooks: readonly Webhook[]): readonly Column<Delivery>[] {
-  const names = new Map(webhooks.map(({ id, url, description }) => [id, description ?? url]));
+  const names = new Map(webhooks.map((webhook) => [webhook.id, nameOf(webhook)]));
   const ofWebhook: Column<Delivery> = {
     title: 'Webhook',
     cell: ({ webhook }) => (

@@ -9,6 +9,7 @@ import { counted } from '../format.ts';
 import { href } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
 import { toast } from '../toasts.ts';
+import { nameOf } from '../webhook-state.ts';
 import { Replay } from '../webhooks/replay.tsx';
 
 /** As many as a person can take in, and few enough to keep the charts in view. */
@@ -73,7 +74,7 @@ export function Attention({ concerns, hasWebhooks, onChanged }: AttentionProps) 
 type LineProps = { concern: Concern<Webhook>; replay(): void; onEnabled(): void };
 
 function Line({ concern: { webhook, kind, problem, step }, replay, onEnabled }: LineProps) {
-  const name = webhook.description ?? webhook.url;
+  const name = nameOf(webhook);
   const refusal = refusalFor('webhooks:write');
   return (
     <li>
@@ -117,12 +118,7 @@ function Enable({ webhook, refusal, onEnabled }: EnableProps) {
     onEnabled();
   }
   return (
-    <WorkButton
-      icon="play"
-      label={`Enable, ${webhook.description ?? webhook.url}`}
-      refusal={refusal}
-      work={enable}
-    >
+    <WorkButton icon="play" label={`Enable, ${nameOf(webhook)}`} refusal={refusal} work={enable}>
       Enable
     </WorkButton>
   );

@@ -10,7 +10,7 @@ import { readId } from '../draft.ts';
 import { useResource } from '../resource.ts';
 import { href, place, refine } from '../router.ts';
 import { store } from '../session.ts';
-import { shownDelivery } from '../webhook-state.ts';
+import { nameOf, shownDelivery } from '../webhook-state.ts';
 import '../styles/deliveries.css';
 
 const STATES = ['pending', 'held', 'delivered', 'failed'] as const;
@@ -94,7 +94,7 @@ function Filters({ webhooks, state }: FiltersProps) {
         value={text('webhook')}
         options={[
           { value: '', label: 'All' },
-          ...webhooks.map(({ id, url, description }) => ({ value: id, label: description ?? url })),
+          ...webhooks.map((webhook) => ({ value: webhook.id, label: nameOf(webhook) })),
         ]}
         onChange={change('webhook')}
       />

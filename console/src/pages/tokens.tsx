@@ -56,7 +56,7 @@ export function Tokens() {
 }
 
 function nameOf({ id, label }: Token): string {
-  return label || id;
+  return label.trim() || id;
 }
 
 function columns(
@@ -69,7 +69,7 @@ function columns(
       kind: 'name',
       cell: (token) => (
         <div>
-          <span class="clamped">{token.label || 'No label'}</span>
+          <span class="clamped">{token.label.trim() || 'No label'}</span>
           <span class="under token-id">{token.id}</span>
         </div>
       ),

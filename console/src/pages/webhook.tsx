@@ -13,7 +13,7 @@ import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
-import { shownWebhook } from '../webhook-state.ts';
+import { nameOf, shownWebhook } from '../webhook-state.ts';
 import { RecentDeliveries, useRecent } from '../webhooks/recent-deliveries.tsx';
 import { WebhookActions } from '../webhooks/webhook-actions.tsx';
 import { type Task, WebhookTask } from '../webhooks/webhook-task.tsx';
@@ -32,8 +32,8 @@ export function Webhook({ id }: { id: string }) {
   const { value } = webhook.state.value;
   return (
     <Page
-      title={value?.description ?? value?.url ?? 'Webhook'}
-      lead={value?.description !== undefined && <span class="clamped">{value.url}</span>}
+      title={value ? nameOf(value) : 'Webhook'}
+      lead={value && nameOf(value) !== value.url && <span class="clamped">{value.url}</span>}
       back={{ href: href('/webhooks'), label: 'Webhooks' }}
       actions={value && <WebhookActions webhook={value} onChanged={webhook.replace} begin={begin} />}
     >

@@ -13,7 +13,7 @@ import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
 import { refusalFor, store } from '../session.ts';
 import { inputOf, type WebhookText } from '../webhook-draft.ts';
-import { shownWebhook } from '../webhook-state.ts';
+import { nameOf, shownWebhook } from '../webhook-state.ts';
 import { NewSecret } from '../webhooks/new-secret.tsx';
 import { WebhookForm } from '../webhooks/webhook-form.tsx';
 import '../styles/webhooks.css';
@@ -59,12 +59,12 @@ const COLUMNS: readonly Column<Webhook>[] = [
   {
     title: 'Webhook',
     kind: 'name',
-    cell: ({ id, url, description }) => (
+    cell: (webhook) => (
       <div>
-        <a class="clamped" href={href(`/webhooks/${id}`)}>
-          {description ?? url}
+        <a class="clamped" href={href(`/webhooks/${webhook.id}`)}>
+          {nameOf(webhook)}
         </a>
-        {description !== undefined && <span class="under clamped url">{url}</span>}
+        {nameOf(webhook) !== webhook.url && <span class="under clamped url">{webhook.url}</span>}
       </div>
     ),
   },
