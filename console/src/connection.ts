@@ -22,9 +22,12 @@ export const outage = computed<string | undefined>(() => {
 /** Increases each time the service can be reached again, so that pages reload. */
 export const recoveries = signal(0);
 
+/** Longer than the client waits: up to 60 s because the service asks for it, and up to 30 s more. */
+const LONGEST_WAIT_MS = 100_000;
 const RETRY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 10_000;
 let timer: ReturnType<typeof setTimeout> | undefined;
+let limitTimer: ReturnType<typeof setTimeout> | undefined;
 
 for (const type of ['offline', 'online']) addEventListener(type, noteNetwork);
 
@@ -38,7 +41,7 @@ export async function watchedFetch(input: RequestInfo | URL, init?: RequestInit)
   try {
     const response = await fetch(input, init);
     note(response);
-    isLimited.value = response.status === 429;
+    noteLimit(response);
     return response;
   } catch (error) {
     // The client ends a request that takes too long with an error of its own.
@@ -52,6 +55,13 @@ function note({ status, headers }: Response): void {
   const isJson = headers.get('content-type')?.startsWith('application/json');
   if ([502, 503, 504].includes(status) && !isJson) lost();
   else reached();
+}
+
+function noteLimit({ status }: Response): void {
+  clearTimeout(limitTimer);
+  isLimited.value = status === 429;
+  // The client may have given up.
+  if (isLimited.value) limitTimer = setTimeout(() => (isLimited.value = false), LONGEST_WAIT_MS);
 }
 
 function reached(): void {

@@ -55,6 +55,8 @@ export async function signIn(token: string, { keep }: { keep: boolean }): Promis
     if (keep) kept.setItem(KEPT, token);
     else kept.removeItem(KEPT);
     signedOutBecause.value = undefined;
+    // Here rather than at the end of a session: work that still runs then may add one.
+    toasts.value = [];
     session.value = { store: clientFor(token), user, scopes: new Set(scopes) };
     return undefined;
   } catch (error) {
@@ -67,7 +69,6 @@ export function signOut(reason?: string): void {
   kept.removeItem(KEPT_BY_DOCS);
   signedOutBecause.value = reason;
   session.value = undefined;
-  toasts.value = [];
 }
 
 /** Signs in with the token that this tab has kept, if any. */

@@ -3,10 +3,11 @@ import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { signIn, startBrowser, untilTitled } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
 import { revoke } from './revoke.ts';
 
-const service = await startService({ AUTH_FAILURE_LIMIT: '0' });
+const service = await startService({ AUTH_FAILURE_LIMIT: '0', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());
 const browser = await startBrowser();
 after(() => browser.stop());
@@ -86,6 +87,22 @@ test('a message does not outlive its session', async () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page, token);
     assert.equal(await page.getByText('Alder was added').count(), 0);
+  });
+});
+
+test('a failure that ends a session does not appear in the next one', async () => {
+  const [first, second] = [await service.tokenFor('carl'), await service.tokenFor('carl')];
+  const body = { url: 'http://127.0.0.1:9/', description: 'The shop' };
+  succeeded(await service.request('POST', '/webhooks', { token: first, body }), 201);
+  await browser.visit(service, { token: first, at: '#/webhooks' }, async (page) => {
+    await page.getByRole('link', { name: 'The shop' }).click();
+    await page.getByRole('button', { name: 'Send a test' }).waitFor();
+    await revoke(service, first);
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('The service no longer accepts the token').waitFor();
+    await signIn(page, second);
+    await page.getByRole('heading', { name: 'The shop' }).waitFor();
+    assert.equal(await page.locator('.toast').count(), 0);
   });
 });
 

@@ -117,7 +117,7 @@ test('a page of the proxy means that the service is away, and a kept token waits
   });
 });
 
-test('a person whose token may ask no more for now is told so, until it may', async () => {
+test('a person whose token may ask no more for now is told so, for as long as the console waits', async () => {
   const token = await service.tokenFor('hasty');
   await browser.visit(service, { at: '#/plants', token, hasClock: true }, async (page) => {
     const limited = {
@@ -132,23 +132,35 @@ test('a person whose token may ask no more for now is told so, until it may', as
     await page.clock.runFor(6_000);
     await page.getByRole('table', { name: 'Tokens' }).waitFor();
     await page.getByText('limits how often').waitFor({ state: 'detached' });
+
+    await page.getByRole('link', { name: 'Plants', exact: true }).click();
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    const tooLong = { ...limited, headers: { 'retry-after': '3600' } };
+    await page.route('**/tokens', (route) => route.fulfill(tooLong));
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await page.getByRole('heading', { name: 'The tokens could not be loaded' }).waitFor();
+    await page.clock.runFor(101_000);
+    await page.getByText('limits how often').waitFor({ state: 'detached' });
   });
 });
 
-test('a browser that blocks storage can be used until a reload', async () => {
-  const token = await service.tokenFor('private');
-  await browser.visit(service, { at: '#/plants', token: null }, async (page) => {
-    await page.addInitScript(`Object.defineProperty(window, 'sessionStorage', {
-      get() { throw new DOMException('Access is denied.', 'SecurityError'); },
-    })`);
-    await page.reload();
-    await page.getByLabel('Keep until this tab closes').check();
-    await signIn(page, token);
-    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
-    await page.keyboard.press('?');
-    await page.getByLabel('Use these keys').uncheck();
+for (const [what, get] of [
+  ['blocks', `throw new DOMException('Access is denied.', 'SecurityError')`],
+  ['lacks', 'return null'],
+] as const) {
+  test(`a browser that ${what} storage can be used until a reload`, async () => {
+    const token = await service.tokenFor('private');
+    await browser.visit(service, { at: '#/plants', token: null }, async (page) => {
+      await page.addInitScript(`Object.defineProperty(window, 'sessionStorage', { get() { ${get}; } })`);
+      await page.reload();
+      await page.getByLabel('Keep until this tab closes').check();
+      await signIn(page, token);
+      await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+      await page.keyboard.press('?');
+      await page.getByLabel('Use these keys').uncheck();
+    });
   });
-});
+}
 
 test('a scope that the token lacks is named, and actions that need it are not offered', async () => {
   const reader = await service.tokenFor('reader', { scopes: ['plants:read'] });
@@ -168,6 +180,10 @@ test('a scope that the token lacks is named, and actions that need it are not of
     await page.getByRole('heading', { name: 'Your token gives no access to the plants' }).waitFor();
     await page.getByText('token create --user hooker --scopes webhooks:read,plants:read').waitFor();
     await inspect(page, 'plants-no-scope');
+  });
+  const quoted = await service.tokenFor("o'hara & co", { scopes: ['webhooks:read'] });
+  await browser.visit(service, { at: '#/plants', token: quoted }, async (page) => {
+    await page.getByText(`--user 'o'\\''hara & co' --scopes webhooks:read,plants:read`).waitFor();
   });
 });
 

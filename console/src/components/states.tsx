@@ -4,6 +4,7 @@ import { dateAndTime } from '../format.ts';
 import type { Resource } from '../resource.ts';
 import { focusHeading, refine } from '../router.ts';
 import { session } from '../session.ts';
+import { quoted } from '../shell-word.ts';
 import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 import { Notice } from './notice.tsx';
@@ -85,7 +86,7 @@ function Gone({ what }: { what: string }) {
 
 /** Shown when the token may not see this page. */
 export function NoScope({ scope, what }: { scope: string; what: string }) {
-  const { user, scopes = [] } = session.value ?? {};
+  const { user = '', scopes = [] } = session.value ?? {};
   return (
     <div class="state">
       <Icon name="key" />
@@ -95,7 +96,7 @@ export function NoScope({ scope, what }: { scope: string; what: string }) {
         of the service can create one:
       </p>
       <pre>
-        <code>{`plant-store token create --user ${user} --scopes ${[...scopes, scope].join(',')}`}</code>
+        <code>{`plant-store token create --user ${quoted(user)} --scopes ${[...scopes, scope].join(',')}`}</code>
       </pre>
     </div>
   );

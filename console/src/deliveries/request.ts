@@ -1,4 +1,5 @@
 import type { Delivery } from '../../../packages/client/src/client.ts';
+import { quoted } from '../shell-word.ts';
 
 /** The body, as `plantJson` of the service writes it, which the console cannot import. Ids over 2^53 keep every digit. */
 export function bodyOf({ plant: { id, name, tag } }: Pick<Delivery, 'plant'>): string {
@@ -14,9 +15,4 @@ export function curlOf(url: string, delivery: Pick<Delivery, 'event' | 'plant'>)
     ...headers.map((header) => `  -H ${quoted(header)}`),
     `  --data-raw ${quoted(bodyOf(delivery))}`,
   ].join(' \\\n');
-}
-
-/** One word for a POSIX shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
