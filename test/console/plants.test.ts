@@ -335,6 +335,22 @@ test('own plants are exported as CSV, to a file on disk where the browser allows
   });
 });
 
+test('a double click on Export CSV exports, and does not stop it at once', async () => {
+  const token = await service.tokenFor('double clicker');
+  await grow('double clicker', numbered(1));
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    await cell(page, 'Plant 1').waitFor();
+    await page.evaluate('window.showSaveFilePicker = undefined');
+    const lists = await intercept(page, (request) => /\blimit=1000\b/.test(request.url()));
+    const list = lists.next(1);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).dblclick();
+    await (await list).continue();
+    assert.match(readFileSync(await (await download).path(), 'utf8'), /\n1,Plant 1,Tagged\n$/);
+    await page.unrouteAll();
+  });
+});
+
 test('a list that has not changed is not sent again: the browser asks with its tag', async () => {
   const token = await service.tokenFor('returning');
   succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);

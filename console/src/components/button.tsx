@@ -6,7 +6,7 @@ import { Icon, type IconName } from './icon.tsx';
 
 type ButtonProps = {
   children: ComponentChildren;
-  onClick?: () => void;
+  onClick?: (event: MouseEvent) => void;
   /** `primary`: the main action of a page or dialog. `danger`: cannot be undone. `quiet`: a secondary action. */
   look?: 'primary' | 'danger' | 'quiet';
   icon?: IconName;
@@ -37,7 +37,7 @@ export function Button(props: ButtonProps) {
       title={refusal}
       onClick={(event) => {
         if (isRefused) event.preventDefault();
-        else onClick?.();
+        else onClick?.(event);
       }}
     >
       {icon && <Icon name={icon} />}
@@ -86,7 +86,7 @@ export function IconButton({ icon, label, onClick, refusal }: IconButtonProps) {
       aria-label={label}
       aria-disabled={refusal !== undefined || undefined}
       title={refusal ?? label}
-      onClick={() => refusal === undefined && onClick?.()}
+      onClick={(event) => refusal === undefined && onClick?.(event)}
     >
       <Icon name={icon} />
     </button>

@@ -46,7 +46,8 @@ export function ExportButton({ query }: { query: PlantQuery }) {
 
   const current = running.value;
   return current ? (
-    <Button icon="stop" onClick={() => current.abort()}>
+    // The second click of a double click on Export CSV is not meant for it.
+    <Button icon="stop" onClick={({ detail }) => detail < 2 && current.abort()}>
       Stop at {count(written.value)}
     </Button>
   ) : (
