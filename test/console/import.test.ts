@@ -43,6 +43,11 @@ async function importHalfway(page: Page, start: string) {
   await page.getByRole('button', { name: start }).click();
   for (let row = 1; row <= 10; row++) await (await sent.next(row)).continue();
   await sent.next(16);
+  const names = sent.routes.map((route) => route.request().postDataJSON().name);
+  assert.deepEqual(
+    names,
+    names.map((_, at) => `Plant ${at + 1}`),
+  );
   return {
     async release(): Promise<void> {
       for (const route of sent.routes.slice(10)) await route.continue();
@@ -149,6 +154,8 @@ test('a stopped import says what was done, and resumes without duplicates', asyn
   const token = await service.tokenFor('stopper');
   await browser.visit(service, { at: AT, token }, async (page) => {
     await choose(page, named(1500));
+    await page.getByText('and 1,492 more rows').waitFor();
+    assert.deepEqual((await page.locator('td.name').allInnerTexts()).slice(0, 2), ['Plant 1', 'Plant 2']);
     const underWay = await importHalfway(page, 'Import 1,500 plants');
     await page.getByRole('button', { name: 'Stop' }).click();
     await underWay.release();

@@ -25,7 +25,7 @@ export type Job = {
   halted: Signal<string | undefined>;
   tally: Signal<Tally>;
   failed: Signal<readonly FailedRow[]>;
-  /** The unsent rows, from the next one on. */
+  /** The unsent rows, the next one last: removing the first of many takes time for each of the others. */
   left: FileRow[];
   /** The prefix of its rows' keys: a row that is sent twice creates one plant. */
   key: string;
@@ -54,6 +54,7 @@ export function prepareJob(file: PlantFile): Job {
     if ('problem' in row) failed.push({ line: row.line, name, reported, problem: row.problem });
     else left.push(entry);
   }
+  left.reverse();
   return {
     user,
     file,
@@ -96,7 +97,7 @@ export async function run(job: Job): Promise<void> {
 
   async function lane(): Promise<void> {
     while (job.state.peek() === 'running') {
-      const entry = job.left.shift();
+      const entry = job.left.pop();
       if (!entry) return;
       const problem = await send(job, entry);
       if (problem === undefined) added += 1;
@@ -147,7 +148,7 @@ function isAboutTheRow(error: unknown): boolean {
  * requests have ended, too: if it continued before, they would count into the next run.
  */
 function halt(job: Job, entry: FileRow, sentence: string): void {
-  job.left.unshift(entry);
+  job.left.push(entry);
   job.halted.value ??= sentence;
   job.state.value = 'stopping';
 }

@@ -34,7 +34,7 @@ export function ImportPreview({ job }: { job: Job }) {
           )}
           <AnotherFile job={job} />
         </div>
-        {left.length > 0 && <Rows rows={left.slice(0, SHOWN)} />}
+        {left.length > 0 && <Rows rows={left.slice(-SHOWN).toReversed()} />}
         {left.length > SHOWN && <p class="muted">and {counted(left.length - SHOWN, 'more row')}</p>}
       </section>
       <FailedRows job={job} />
