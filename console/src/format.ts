@@ -19,6 +19,11 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** A text in a sentence that keeps its own direction, and leaves the sentence its own, as `<bdi>` does in a page. */
+export function isolated(text: string): string {
+  return `\u2068${text}\u2069`;
+}
+
 export function dateAndTime(at: number | string | Date): string {
   return dates.format(new Date(at));
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
+import { isolated } from '../../console/src/format.ts';
 import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
@@ -124,10 +125,10 @@ test('plants can be paged through, and deleted after confirmation', async () => 
     assert.equal(await last.getAttribute('title'), 'This is the last page.');
     await inspect(page, 'plants-second');
     await page.getByRole('button', { name: 'Delete Plant 60, plant 60' }).click();
-    await page.getByRole('dialog', { name: 'Delete Plant 60?' }).waitFor();
+    await page.getByRole('dialog', { name: `Delete ${isolated('Plant 60')}?` }).waitFor();
     await inspect(page, 'plants-delete');
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('Plant 60 was deleted.').waitFor();
+    await page.getByText(`${isolated('Plant 60')} was deleted.`).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.equal(await cell(page, 'Plant 60').count(), 0);
     const first = page.getByRole('button', { name: 'First' });
@@ -164,7 +165,9 @@ test('chosen plants are deleted by keyboard after one question, and those that c
     await inspect(page, 'plants-delete-chosen');
     await dialog.getByRole('button', { name: 'Delete' }).press('Enter');
     await dialog
-      .getByText(/^48 plants were deleted, and 1 plant was not\. Plant 7, plant 7: The service is overloaded/)
+      .getByText(
+        /^48 plants were deleted, and 1 plant was not\. \u2068Plant 7\u2069, plant 7: The service is overloaded/,
+      )
       .waitFor();
     await dialog.getByRole('heading', { name: 'Delete 1 plant?' }).waitFor();
     await page.unrouteAll();

@@ -83,10 +83,10 @@ test('a message does not outlive its session', async () => {
     await page.getByRole('button', { name: 'Add a plant' }).click();
     await page.getByLabel('Name').fill('Alder');
     await page.keyboard.press('Enter');
-    await page.getByText('Alder was added').waitFor();
+    await page.getByText('was added as plant').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page, token);
-    assert.equal(await page.getByText('Alder was added').count(), 0);
+    assert.equal(await page.getByText('was added as plant').count(), 0);
   });
 });
 

@@ -34,7 +34,7 @@ export function FailedRows({ job }: { job: Job }) {
         rows={failed.slice(0, SHOWN)}
         columns={[
           { title: 'Line', kind: 'number', cell: ({ line }) => count(line) },
-          { title: 'Name', kind: 'name', cell: ({ name }) => name },
+          { title: 'Name', kind: 'name', cell: ({ name }) => <bdi>{name}</bdi> },
           { title: 'Problem', cell: ({ problem }) => problem },
         ]}
       />

@@ -2,6 +2,7 @@ import { Field } from '../components/field.tsx';
 import { FormDialog } from '../components/form-dialog.tsx';
 import { type DraftErrors, type DraftText, fieldOf, readDraft } from '../draft.ts';
 import { useForm } from '../form.ts';
+import { isolated } from '../format.ts';
 import { go } from '../router.ts';
 import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
@@ -15,7 +16,7 @@ export function PlantForm({ onAdded, onClose }: { onAdded(): Promise<void>; onCl
     // The button that opened the form may disappear with the first plant.
     await onAdded();
     onClose();
-    toast(`${name} was added as plant ${id}.`, { action: { label: 'Show', run: () => show(id) } });
+    toast(`${isolated(name)} was added as plant ${id}.`, { action: { label: 'Show', run: () => show(id) } });
   }
 
   const form = useForm<DraftText>({ name: '', tag: '', id: '' }, { check, save, fieldOf });

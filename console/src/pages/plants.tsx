@@ -10,6 +10,7 @@ import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { readId } from '../draft.ts';
 import { codeOf } from '../failure.ts';
+import { isolated } from '../format.ts';
 import { BulkDelete, type Chosen, choiceColumn } from '../plants/bulk-delete.tsx';
 import { ExportButton } from '../plants/export.tsx';
 import { useResource } from '../resource.ts';
@@ -235,20 +236,26 @@ function DeletePlant({ plant: { id, name, tag }, onDeleted, onClose }: DeletePro
   async function act(): Promise<void> {
     try {
       await store().plants.delete(id);
-      toast(`${name} was deleted.`);
+      toast(`${isolated(name)} was deleted.`);
     } catch (error) {
       if (codeOf(error) !== 40401) throw error;
-      toast(`${name} was already gone.`);
+      toast(`${isolated(name)} was already gone.`);
     }
     await onDeleted();
   }
   return (
-    <Confirm title={`Delete ${name}?`} verb="Delete" act={act} onClose={onClose}>
+    <Confirm title={`Delete ${isolated(name)}?`} verb="Delete" act={act} onClose={onClose}>
       <dl class="facts">
         <dt>Name</dt>
-        <dd>{name}</dd>
+        <dd>
+          <bdi>{name}</bdi>
+        </dd>
         {tag !== undefined && <dt>Tag</dt>}
-        {tag !== undefined && <dd>{tag}</dd>}
+        {tag !== undefined && (
+          <dd>
+            <bdi>{tag}</bdi>
+          </dd>
+        )}
         <dt>Id</dt>
         <dd class="number">{String(id)}</dd>
       </dl>

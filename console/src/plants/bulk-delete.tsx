@@ -4,7 +4,7 @@ import { Confirm } from '../components/confirm.tsx';
 import { Checkbox } from '../components/field.tsx';
 import type { Column } from '../components/table.tsx';
 import { isGone, sentenceOf } from '../failure.ts';
-import { counted } from '../format.ts';
+import { counted, isolated } from '../format.ts';
 import { store } from '../session.ts';
 import { toast } from '../toasts.ts';
 
@@ -65,7 +65,7 @@ export function BulkDelete({ plants, choice, onDeleted }: BulkDeleteProps) {
     if (first === undefined) return toast(`${deleted}.`);
     const { plant, sentence } = first;
     throw new Error(
-      `${deleted}, and ${counted(failures.length, 'plant was', 'plants were')} not. ${plant.name}, plant ${plant.id}: ${sentence}`,
+      `${deleted}, and ${counted(failures.length, 'plant was', 'plants were')} not. ${isolated(plant.name)}, plant ${plant.id}: ${sentence}`,
     );
   }
 
@@ -85,7 +85,7 @@ export function BulkDelete({ plants, choice, onDeleted }: BulkDeleteProps) {
       </Button>
       {isAsking.value && (
         <Confirm title={`Delete ${what}?`} verb="Delete" act={act} onClose={() => (isAsking.value = false)}>
-          <p class="clamped">{chosen.map(({ name }) => name).join(', ')}</p>
+          <p class="clamped">{chosen.map(({ name }) => isolated(name)).join(', ')}</p>
           <p>
             This cannot be undone. If you add one again, it is a new plant, and your webhooks announce it.
           </p>

@@ -163,7 +163,9 @@ function InFull({ delivery, isOpen, onChanged }: InFullProps) {
     <details class="card in-full" open={isOpen}>
       <summary>
         <span class="attempt-head">
-          <strong class="clamped">{titleOf(delivery)}</strong>
+          <strong class="clamped">
+            <bdi>{titleOf(delivery)}</bdi>
+          </strong>
           <StateBadge shown={shownDelivery(delivery)} />
           <Time at={createdAt} />
           {reason !== undefined && <span class="muted">{reason}</span>}
