@@ -5,9 +5,9 @@ import { after, test } from 'node:test';
 import type { Page, Request } from 'playwright-core';
 import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
-import { intercept } from './intercept.ts';
 import { revoke } from './revoke.ts';
 
 const service = await startService();

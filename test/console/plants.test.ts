@@ -5,10 +5,10 @@ import type { Locator, Page } from 'playwright-core';
 import { isolated } from '../../console/src/format.ts';
 import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { scrape } from '../../testkit/service/scrape.ts';
 import { startService } from '../../testkit/service/service.ts';
-import { intercept } from './intercept.ts';
 
 const service = await startService({ METRICS_PORT: '0' });
 after(() => service.stop());

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Request } from 'playwright-core';
 import { startConsole } from '../../testkit/browser/console.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
-import { intercept } from './intercept.ts';
 
 const { browser, create, receiver, service } = await startConsole();
 

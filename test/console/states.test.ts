@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { signIn, startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
 import { freePort } from '../../testkit/sockets/free-port.ts';
-import { intercept } from './intercept.ts';
 
 const service = await startService();
 after(() => service.stop());

@@ -7,6 +7,7 @@ import type { Page, Route } from 'playwright-core';
 import { pageSources, root } from '../../docs/site/sources.ts';
 import { startBrowser } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 import { startService } from '../../testkit/service/service.ts';
 
 /** Tests the documentation built by `npm run build` in a real browser. */
@@ -58,6 +59,47 @@ test('an operation can be tried on its page: the service answers, and ids keep a
   });
 });
 
+for (const [what, get] of [
+  ['blocks', `throw new DOMException('Access is denied.', 'SecurityError')`],
+  ['lacks', 'return null'],
+] as const) {
+  test(`an operation can be tried in a browser that ${what} storage`, async () => {
+    await read('api/create-plant.html', async (page) => {
+      await page.addInitScript(`Object.defineProperty(window, 'sessionStorage', { get() { ${get}; } })`);
+      await page.reload();
+      await page.getByText('Client', { exact: true }).click();
+      await page.getByText('Try it').click();
+      await page.getByLabel('Token').fill(service.token);
+      await page.getByLabel('Body').fill('{"name":"Hazel"}');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByText('201 Created', { exact: true }).waitFor();
+    });
+  });
+}
+
+test('a double click on Send sends once and stops nothing, and no earlier response stands beside it', async () => {
+  await read('api/create-plant.html', async (page) => {
+    const response = page.locator('.try pre');
+    await page.getByText('Try it').click();
+    await page.getByLabel('Token').fill(service.token);
+    await page.getByLabel('Body').fill('{"name":"Hazel"}');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await response.getByText('"name": "Hazel"').waitFor();
+    const held = await intercept(page, (request) => request.method() === 'POST');
+    await page.getByLabel('Body').fill('{"name":"Sorrel"}');
+    await page.getByRole('button', { name: 'Send' }).dblclick();
+    const route = await held.next(1);
+    assert.equal(await response.isVisible(), false);
+    await route.continue();
+    await response.getByText('"name": "Sorrel"').waitFor();
+    assert.equal(held.routes.length, 1);
+    await page.getByRole('button', { name: 'Send' }).press('Enter');
+    await held.next(2);
+    await page.getByRole('button', { name: 'Stop' }).press('Enter');
+    await page.getByText('Stopped. The service may have done it all the same.').waitFor();
+  });
+});
+
 test('a stream is shown as it arrives, until it is stopped', async () => {
   await read('api/stream-events.html', async (page) => {
     await page.getByText('Try it').click();
@@ -67,6 +109,7 @@ test('a stream is shown as it arrives, until it is stopped', async () => {
     await service.request('POST', '/plants', { body: { name: 'Rowan' } });
     await page.getByText(/"name":"Rowan"/).waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped.', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Send' }).waitFor();
   });
 });

@@ -1,5 +1,6 @@
 // What the pages of the documentation do beyond being read: search, copy code, remember the chosen tab, try an operation.
 // Without it nothing is missing that is written in them.
+import { kept } from './kept.js';
 import { offerSearch } from './search.js';
 import { offerTrial } from './try-it.js';
 
@@ -37,10 +38,10 @@ function rememberTabs() {
   const choose = (value) => {
     for (const tab of document.querySelectorAll('.tabs input')) tab.checked ||= tab.value === value;
   };
-  choose(sessionStorage.getItem('tab'));
+  choose(kept.getItem('tab'));
   document.addEventListener('change', ({ target }) => {
     if (!target.closest('.tabs')) return;
-    sessionStorage.setItem('tab', target.value);
+    kept.setItem('tab', target.value);
     choose(target.value);
   });
 }

@@ -1,3 +1,5 @@
+import { kept } from './kept.js';
+
 /** Kept until the tab is closed. The console keeps a token in the same way, and may have one already. */
 const KEPT = 'plant-store.docs.token';
 const KEPT_BY_CONSOLE = 'plant-store.token';
@@ -11,13 +13,16 @@ export function offerTrial(trial) {
   const status = trial.querySelector('[role=status]');
   const shown = trial.querySelector('pre');
   const token = trial.querySelector('[data-in=token]');
-  token.value = sessionStorage.getItem(KEPT) ?? sessionStorage.getItem(KEPT_BY_CONSOLE) ?? '';
+  token.value = kept.getItem(KEPT) ?? kept.getItem(KEPT_BY_CONSOLE) ?? '';
   let sending;
 
+  // The second click of a double click on Send is not meant for Stop, nor to send it twice.
+  button.addEventListener('click', (event) => event.detail > 1 && event.preventDefault());
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     if (sending) return sending.abort();
-    sessionStorage.setItem(KEPT, token.value);
+    shown.hidden = true;
+    kept.setItem(KEPT, token.value);
     sending = new AbortController();
     button.textContent = 'Stop';
     status.textContent = 'Waiting for the response …';
@@ -28,7 +33,9 @@ export function offerTrial(trial) {
       shown.hidden = false;
       await showResponse(response, shown);
     } catch (error) {
-      status.textContent = sending.signal.aborted ? 'Stopped.' : `There was no response: ${error.message}`;
+      status.textContent = sending.signal.aborted
+        ? `Stopped.${form.dataset.method === 'GET' ? '' : ' The service may have done it all the same.'}`
+        : `There was no response: ${error.message}`;
     }
     sending = undefined;
     button.textContent = 'Send';
