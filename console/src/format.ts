@@ -2,11 +2,12 @@ const numbers = new Intl.NumberFormat('en');
 const dates = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
+/** Each unit in milliseconds, and the finer one that decides whether a time to come is as far as that. */
 const UNITS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1_000],
+  ['day', 86_400_000, 3_600_000],
+  ['hour', 3_600_000, 60_000],
+  ['minute', 60_000, 1_000],
+  ['second', 1_000, 1_000],
 ] as const;
 
 /** 1234567 as `1,234,567`. */
@@ -28,11 +29,13 @@ export function dateAndTime(at: number | string | Date): string {
   return dates.format(new Date(at));
 }
 
-/** `3 minutes ago`, `in 2 hours`; within a second `now`. */
+/** `3 minutes ago`, `in 2 hours`; within a second `now`. A time to come is rounded, for clocks are seldom exact. */
 export function fromNow(at: number | string | Date, now = Date.now()): string {
   const difference = new Date(at).getTime() - now;
-  for (const [unit, ms] of UNITS) {
-    if (Math.abs(difference) >= ms) return relative.format(Math.trunc(difference / ms), unit);
+  for (const [unit, ms, finer] of UNITS) {
+    if (Math.round(difference / finer) * finer >= ms)
+      return relative.format(Math.round(difference / ms), unit);
+    if (-difference >= ms) return relative.format(Math.trunc(difference / ms), unit);
   }
   return 'now';
 }

@@ -70,7 +70,7 @@ test('what is requested of a paused or disabled webhook says when it is sent', a
     await page.getByRole('link', { name: 'Alder' }).click();
     await page.getByText('429', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();
-    await page.getByText('It will be sent in 1 hour.').waitFor();
+    await page.getByText('It will be sent in 2 hours.').waitFor();
     await page.getByRole('link', { name: 'View webhook' }).click();
     await page.getByRole('button', { name: 'Disable' }).click();
     await page.getByText('The webhook is disabled. Deliveries are held.').waitFor();
