@@ -137,6 +137,7 @@ test('a file that is not a list of plants is refused with a message, and nothing
   await browser.visit(service, { at: AT, token }, async (page) => {
     for (const [csv, sentence] of [
       ['', 'The file is empty.'],
+      ['id,name,tag\n', 'The file has no rows, only the line that names the columns.'],
       ['id,tag\n1,x\n', 'There is no column "name".'],
       ['id,name,colour\n1,x,y\n', 'Column 3 is named "colour".'],
       ['"name\nAlder', 'The first line cannot be read.'],

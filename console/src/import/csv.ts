@@ -35,6 +35,7 @@ export async function readPlantFile(file: File): Promise<PlantFile> {
     throw new Error('The file is empty. Its first line must name the columns, such as: id,name,tag');
   if (header.problem !== undefined) throw new Error(`The first line cannot be read. ${header.problem}`);
   const columns = columnsOf(header.cells);
+  if (records.length === 0) throw new Error('The file has no rows, only the line that names the columns.');
   const rows = records.map((record) => ({
     row: rowOf(columns, record),
     name: record.cells[record.problem === undefined ? columns.name : 0] ?? '',
