@@ -94,7 +94,7 @@ async function writeTo<T>(draft: string, mode: number | undefined, work: Work<T>
 type Target = { path: string; isPlain: boolean; mode?: number };
 
 /** Names of files that the process already has open, which cannot be replaced. */
-const OPEN = /^\/(?:dev\/(?:fd\/|std(?:out|err)$)|proc\/[^/]+\/fd\/)/;
+export const OPEN = /^\/(?:dev\/(?:fd\/|std(?:in|out|err)$)|proc\/[^/]+\/fd\/)/;
 
 async function targetOf(path: string): Promise<Target> {
   if (!OPEN.test(path)) refuseForeignLink(path);

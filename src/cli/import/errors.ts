@@ -1,5 +1,16 @@
-import { closeSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
 import { csvLine } from '../../import/csv.ts';
+import { unwritable } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { systemReasonOrCode } from '../service/system-failure.ts';
 import { visible } from '../terminal/terminal.ts';
@@ -11,12 +22,13 @@ export type ErrorReport = ReturnType<typeof createErrorReport>;
 const HEADER = /^(?:(?:id|name|tag)[,;\t])+line[,;\t]error\n/;
 
 /**
- * Throws a `Failure` when a report exists: someone may be correcting it. Removes what an earlier run with the same rows
+ * Throws a `Failure` when a report exists, since someone may be correcting it, or cannot be created. Removes what an earlier run with the same rows
  * reported, since this run reports it again.
  * @param comesAgain whether the next run reads the same rows: not from a pipe
  */
 export function prepareReport(path: string, comesAgain: boolean): void {
   refuseOldReport(path);
+  refuseUnwritable(path);
   const draft = draftOf(path);
   if (!comesAgain) refuseOldReport(draft);
   const head = headOf(draft, 64);
@@ -35,6 +47,15 @@ function refuseOldReport(path: string): void {
       ? `${path} is a link, which imports do not follow. Remove it, or pass another file with --errors.`
       : `${path} already exists, with rows that failed earlier. Import or remove it, or pass another file with --errors.`,
   );
+}
+
+/** Asked before rows are sent: those from a pipe could not be sent again without adding them twice. */
+function refuseUnwritable(path: string): void {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (error) {
+    throw unwritable(path, error, 'Pass another file with --errors.');
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { idempotency } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
 import type { Api, ApiFlags } from '../api-options.ts';
+import { OPEN } from '../atomic-file.ts';
 import type { PlantFormat } from '../export/formats.ts';
 import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
@@ -178,5 +179,6 @@ function finish({ flags }: ImportOrder, summary: ImportSummary): boolean {
 }
 
 function errorsPath({ file, flags }: ImportOrder): string {
-  return flags.errors ?? (file === '-' ? 'stdin.errors.csv' : `${file}.errors.csv`);
+  // A name such as /dev/fd/63 lasts no longer than this process, and nothing can be created beside it.
+  return flags.errors ?? (file === '-' || OPEN.test(file) ? 'stdin.errors.csv' : `${file}.errors.csv`);
 }

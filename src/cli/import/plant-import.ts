@@ -1,6 +1,7 @@
 import { ConfigError } from '../../config/config.ts';
 import { silentLog, systemRuntime } from '../../runtime.ts';
 import { readApi } from '../api-options.ts';
+import { OPEN } from '../atomic-file.ts';
 import { formatOf, type PlantFormat, plantFormats } from '../export/formats.ts';
 import { imports } from '../limits.ts';
 import { abortOnSignal } from '../terminal/signals.ts';
@@ -54,7 +55,7 @@ async function run(flags: ImportFlags, file: string): Promise<void> {
       `The format of ${file === '-' ? 'standard input' : file} is unknown. Pass --format: ${plantFormats.join(', ')}.`,
     ]);
   }
-  const isStream = file === '-' || !isRereadable(file);
+  const isStream = file === '-' || OPEN.test(file) || !isRereadable(file);
   if (flags.dryRun) {
     if (!(await check(file, format, flags))) process.exitCode = 1;
     return;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { launch, outcomeOf } from '../../../testkit/processes/program.ts';
 import { type Import, withImport, wordsOf } from './importing.ts';
@@ -131,6 +132,33 @@ test('a link in place of the report is refused before anything is sent, and an e
     const empty = write('empty', '');
     assert.match(wordsOf(await load(file, '--errors', empty), 1), /1 row added, 1 failed/);
     assert.equal(readFileSync(empty, 'utf8'), 'name,tag,line,error\n,x,2,There is no name.\n');
+  });
+});
+
+test('an import from an open file reports failed rows in the current folder', async (t) => {
+  await withImport(t, async ({ write, env, plants }) => {
+    const folder = dirname(write('p.csv', 'name,tag\nAlder,\n,x\nBeech,\n'));
+    const load = (script: string) =>
+      outcomeOf(launch(['plant', 'import', '--format', 'csv'], env, ['bash', '-c', script, folder]));
+    for (const script of ['"$@" <(cat p.csv)', 'cat p.csv | "$@" /dev/stdin', '"$@" /dev/stdin < p.csv']) {
+      const said = wordsOf(await load(`cd "$0" && ${script}`), 1);
+      assert.match(said, /^2 rows added, 1 failed .*\n.* stdin\.errors\.csv: /);
+      const report = join(folder, 'stdin.errors.csv');
+      assert.equal(readFileSync(report, 'utf8'), 'name,tag,line,error\n,x,3,There is no name.\n');
+      rmSync(report);
+    }
+    assert.equal(JSON.parse(await plants()).length, 6);
+  });
+});
+
+test('a report that cannot be written is refused before anything is sent', async (t) => {
+  await withImport(t, async ({ write, load, plants }) => {
+    const file = write('p.csv', 'name\nAlder\n""\n');
+    assert.match(
+      wordsOf(await load(file, '--errors', `${file}.none/x.csv`), 1),
+      /^error: .*x\.csv cannot be written: its folder does not exist\. Pass another file with --errors\.\n$/,
+    );
+    assert.equal(await plants(), '[]');
   });
 });
 
