@@ -65,11 +65,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-for (const [signal, exitCode] of [
-  ['SIGTERM', 143],
-  ['SIGINT', 130],
-] as const) {
-  test(`${signal} again ends a draining service at once with ${exitCode}, and keeps what it acknowledged`, async (t) => {
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} again ends a draining service at once, and keeps what it acknowledged`, async (t) => {
     const place = await makePlace(t);
     const server = await place.serve();
     succeeded(await server.request('POST', '/plants', { body: { name: 'Birch' } }), 201);
@@ -80,7 +77,7 @@ for (const [signal, exitCode] of [
     // Earlier signals count as one; only time tells when that ends.
     await pause(2 * processes.signalEchoMs);
     server.signal(signal);
-    assert.equal((await server.ended).code, exitCode);
+    assert.equal((await server.ended).signal, signal);
     assert.deepEqual(place.read('SELECT name FROM plants'), [{ name: 'Birch' }]);
   });
 }

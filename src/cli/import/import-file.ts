@@ -9,6 +9,7 @@ import type { PlantFormat } from '../export/formats.ts';
 import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
 import { showProgress } from '../terminal/progress.ts';
+import { abortOnSignal } from '../terminal/signals.ts';
 import { isQuiet, say } from '../terminal/terminal.ts';
 import { createErrorReport, prepareReport } from './errors.ts';
 import { bytesOf, endWith, type ImportFile, inspect, pipedBytes, rowsOf } from './file.ts';
@@ -42,6 +43,7 @@ type ImportOrder = {
 /** Imports a file, or resumes its import. Returns whether every row was added. */
 export async function importFile(order: ImportOrder): Promise<boolean> {
   const { file } = order;
+  abortOnSignal(order.stopping);
   const stamp = stampOf(file);
   const content = await inspected(order);
   const { run, ...begun } = begin(order, content);
@@ -64,8 +66,11 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
 /** Imports from a pipe, which can be read only once. */
 export async function importStream(order: ImportOrder): Promise<boolean> {
   prepareReport(errorsPath(order), false);
+  const bytes = await pipedBytes(order.file);
+  // Not before: until someone writes to the pipe there is nothing to stop, and Ctrl+C ends the process at once.
+  abortOnSignal(order.stopping);
   const summary = await importRows(order, {
-    bytes: await pipedBytes(order.file),
+    bytes,
     // Random: nothing tells whether the next run reads the same rows.
     keyBase: `import-${randomBytes(16).toString('hex')}`,
   });

@@ -4,7 +4,6 @@ import { readApi } from '../api-options.ts';
 import { OPEN } from '../atomic-file.ts';
 import { formatOf, type PlantFormat, plantFormats } from '../export/formats.ts';
 import { imports } from '../limits.ts';
-import { abortOnSignal } from '../terminal/signals.ts';
 import { counted, insist, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, parseLength, roughDuration } from '../terminal/time.ts';
 import { argument, option, parseFile, parseUpTo, type Verb } from '../verb.ts';
@@ -63,7 +62,6 @@ async function run(flags: ImportFlags, file: string): Promise<void> {
   const api = readApi(flags);
   const stopping = new AbortController();
   const { clock } = systemRuntime(silentLog);
-  abortOnSignal(stopping);
   const order = { file, format, flags, api, stopping, clock };
   // Loaded here because its HTTP client is as large as all other plant verbs together.
   const { importFile, importStream } = await import('./import-file.ts');

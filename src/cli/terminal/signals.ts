@@ -2,8 +2,9 @@ import { constants } from 'node:os';
 import { processes } from '../../limits.ts';
 
 /**
- * Resolves with the first SIGTERM or SIGINT; a later one ends the process at once, with 128 plus its number. Signals
- * close together count as one: a terminal sends Ctrl+C to every process in it, and `npm` passes it on again.
+ * Resolves with the first SIGTERM or SIGINT; a later one ends the process at once, which a shell reports as 128 plus its
+ * number. Signals close together count as one: a terminal sends Ctrl+C to every process in it, and `npm` passes it on
+ * again.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
@@ -12,7 +13,12 @@ export function stopSignal(): Promise<NodeJS.Signals> {
   function onSignal(signal: NodeJS.Signals): void {
     first ??= performance.now();
     resolve(signal);
-    if (performance.now() - first >= processes.signalEchoMs) process.exit(exitCodeAfter(signal));
+    if (performance.now() - first < processes.signalEchoMs) return;
+    // The signal itself, since `process.exit` waits for threads, even one that opens a pipe nobody else opens.
+    process.off(signal, onSignal);
+    process.kill(process.pid, signal);
+    // Only in the first process of a container, which no unhandled signal ends.
+    process.exit(exitCodeAfter(signal));
   }
 
   process.on('SIGTERM', onSignal);

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, readFileSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { processes } from '../../../src/limits.ts';
 import { PROGRAM } from '../../../testkit/processes/executable.ts';
 import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
 import { withImport, wordsOf } from './importing.ts';
 
 const ADDED = { status: 201 };
 const OVERLOADED = { error: 50300, message: 'The service is overloaded.' };
+/** What a thread waits for. */
+const WAITS = '/proc/self/wchan';
 
 test('an import waits no longer than --patience for a Retry-After of an hour, or for an answer', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {
@@ -76,6 +80,36 @@ test('Ctrl+C and a failure end an import from an idle pipe', async (t) => {
     }
   });
 });
+
+for (const [verb, signals] of [
+  ['import', 1],
+  ['export', 2],
+] as const) {
+  const often = signals === 1 ? 'Ctrl+C' : 'Ctrl+C twice';
+  test(`${often} ends an ${verb} whose pipe nobody else opens`, { skip: !existsSync(WAITS) }, async (t) => {
+    await withImport(t, async ({ write, env }) => {
+      const pipe = write('pipe', '');
+      rmSync(pipe);
+      execFileSync('mkfifo', [pipe]);
+      const child = launch(['plant', verb, pipe, '--format', 'csv'], env);
+      t.after(() => child.kill('SIGKILL'));
+      const ended = outcomeOf(child);
+      while (!waitsForPipe(child.pid)) await pause(20);
+      for (let sent = 0; sent < signals; sent++) {
+        child.kill('SIGINT');
+        // Earlier signals count as one; only time tells when that ends.
+        if (sent + 1 < signals) await pause(2 * processes.signalEchoMs);
+      }
+      assert.equal((await ended).signal, 'SIGINT');
+    });
+  });
+}
+
+/** Whether a thread is opening a pipe that nobody else has opened. */
+function waitsForPipe(pid = 0): boolean {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.some((id) => readFileSync(`/proc/${pid}/task/${id}/wchan`, 'utf8') === 'wait_for_partner');
+}
 
 test('a file removed during its import is reported', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {

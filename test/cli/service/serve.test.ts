@@ -226,11 +226,8 @@ for (const [signal, where] of [
   });
 }
 
-for (const [signal, exitCode] of [
-  ['SIGTERM', 143],
-  ['SIGINT', 130],
-] as const) {
-  test(`${signal} again while the service drains ends it at once with ${exitCode}`, async () => {
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} again while the service drains ends it at once`, async () => {
     await withFolder(async (folder) => {
       const serving = await serve(folder);
       const request = await openRequest(serving);
@@ -243,9 +240,9 @@ for (const [signal, exitCode] of [
         if (hasEnded) break;
         serving.signal(signal);
       }
-      const { code } = await serving.ended;
+      const ended = await serving.ended;
       request.destroy();
-      assert.equal(code, exitCode);
+      assert.equal(ended.signal, signal);
     });
   });
 }
