@@ -1,10 +1,11 @@
 import { existsSync, statSync } from 'node:fs';
+import { isDamage } from '../../store/sqlite/engine/failure.ts';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
 import { aliasesOf, hasLogs } from '../../store/sqlite/files/restore.ts';
 import { readSummary, removeEmptyLog, type StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { checks as limits } from '../limits.ts';
-import { sqliteReason } from '../service/store-failure.ts';
+import { sqliteWords } from '../service/store-failure.ts';
 import { sizeText } from '../terminal/progress.ts';
 import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
@@ -53,12 +54,13 @@ function unreadable(path: string, error: unknown): Finding {
     const advice = 'Nothing is lost: run the same restore again, or start the service, to finish it.';
     return problem(NAME, `${path} cannot be read: a restore was interrupted`, advice);
   }
-  const reason = sqliteReason(error);
-  if (reason === undefined) {
+  const words = sqliteWords(error);
+  if (words === undefined) {
     const advice = 'Check that it is the right folder, or run the version of plant-store that created it.';
     return problem(NAME, `${path}: ${reasonIn(error)}`, advice);
   }
-  return problem(NAME, `${path} cannot be read: ${reason}`, RESTORE);
+  const [reason, advice] = words;
+  return problem(NAME, `${path} cannot be read: ${reason}`, isDamage(error) ? RESTORE : advice);
 }
 
 function schemaOf({ schema: { applied, known }, bytes, logBytes }: StoreSummary): Finding {

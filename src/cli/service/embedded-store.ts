@@ -8,7 +8,7 @@ import { lockForServing, lockUnlessServed } from '../../store/sqlite/files/lock.
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import type { Store } from '../../store/store.ts';
 import { Failure } from '../failure.ts';
-import { sqliteReason, storeFailure } from './store-failure.ts';
+import { sqliteWords, storeFailure } from './store-failure.ts';
 import { systemReason } from './system-failure.ts';
 
 export type EmbeddedStore = { dataDir: string; path: string };
@@ -86,6 +86,6 @@ export function lockAgainstServers(dataDir: string, refusal: string): () => void
 export function fileFailure(error: unknown, what: string): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error;
   if (error instanceof DamagedStore) return new Failure(`${what}: ${error.message}`, { cause: error });
-  const reason = sqliteReason(error) ?? systemReason(error);
+  const reason = sqliteWords(error)?.[0] ?? systemReason(error);
   return reason === undefined ? error : new Failure(`${what}: ${reason}.`, { cause: error });
 }

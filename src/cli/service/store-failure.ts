@@ -25,13 +25,21 @@ const storeFailures: Readonly<Record<number, readonly [reason: string, advice: s
   26: ['its file is not a database', RESTORE],
 };
 
-/** Why SQLite cannot use the store, for the end of a sentence; undefined for other errors. */
-export function sqliteReason(error: unknown): string | undefined {
-  return storeFailures[sqliteCode(error) ?? -1]?.[0];
+/** SQLITE_IOERR_SHMSIZE: the -shm file cannot grow. Unlike for the other files, SQLite does not say that the disk is full. */
+const SHM_FULL = 4874;
+
+/** Why SQLite cannot use the store, for the end of a sentence, and what to do; undefined for other errors. */
+export function sqliteWords(error: unknown): readonly [reason: string, advice: string] | undefined {
+  const isFull = error instanceof Error && 'errcode' in error && error.errcode === SHM_FULL;
+  return storeFailures[isFull ? 13 : (sqliteCode(error) ?? -1)];
 }
 
 /** The system's error behind SQLite's extended result code. */
-const systemCodes: Readonly<Record<number, string>> = { 13: 'ENOSPC, ', 8458: 'EIO, ' };
+const systemCodes: Readonly<Record<number, string>> = {
+  13: 'ENOSPC, ',
+  [SHM_FULL]: 'ENOSPC, ',
+  8458: 'EIO, ',
+};
 
 /**
  * Explains a failure of the embedded store's files or their content in one line, with the file, the error code and
@@ -41,7 +49,7 @@ export function storeFailure(error: unknown, dataDir: string): unknown {
   if (!(error instanceof Error)) return error;
   const sqlite = sqliteCode(error);
   if (sqlite !== undefined) {
-    const [reason, advice] = storeFailures[sqlite] ?? ['SQLite cannot open it', ''];
+    const [reason, advice] = sqliteWords(error) ?? ['SQLite cannot open it', ''];
     const code = 'errcode' in error ? Number(error.errcode) : sqlite;
     const said = `${systemCodes[code] ?? ''}SQLite ${code}: ${error.message}`;
     const text = `The store ${storePath(dataDir)} cannot be used: ${reason} (${said}).`;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
-import { chmod, link, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { basename } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -125,6 +125,16 @@ test('doctor finds a damaged store, one of another program, and one of a newer v
     await writeFile(storePath(folder), 'no database at all'.repeat(300));
     const other = await examine({ DATA_DIR: folder });
     assert.match(other.of('Store')[0]?.text ?? '', /cannot be read: its file is not a database/);
+  });
+});
+
+test('doctor advises to restore a backup only for a damaged store', async () => {
+  await withFolder(async (folder) => {
+    // SQLite opens a folder, and fails to read it.
+    await mkdir(storePath(folder));
+    const { of } = await examine({ DATA_DIR: folder });
+    assert.match(of('Store')[0]?.text ?? '', /cannot be read: the disk reports an error$/);
+    assert.match(of('Store')[0]?.advice ?? '', /^Check the system's log/);
   });
 });
 
