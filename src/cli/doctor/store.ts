@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { isDamage } from '../../store/sqlite/engine/failure.ts';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
@@ -6,6 +6,7 @@ import { aliasesOf, hasLogs } from '../../store/sqlite/files/restore.ts';
 import { readSummary, removeEmptyLog, type StoreSummary } from '../../store/sqlite/files/summary.ts';
 import { checks as limits } from '../limits.ts';
 import { sqliteWords } from '../service/store-failure.ts';
+import { systemAdvice, systemReasonOrCode } from '../service/system-failure.ts';
 import { sizeText } from '../terminal/progress.ts';
 import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
@@ -43,10 +44,25 @@ function lookAt(path: string): StoreSummary | Finding {
         'The first start creates it: plant-store serve. If you expected a store here, check DATA_DIR.';
       return warning(NAME, `none at ${path}`, advice);
     }
-    return readSummary(path);
+    return whyRefused(path) ?? readSummary(path);
   } catch (error) {
     return unreadable(path, error);
   }
+}
+
+/** The service writes to every file of the store, while reading it may work even if it is not permitted to. */
+function whyRefused(path: string): Finding | undefined {
+  for (const file of [path, `${path}-wal`, `${path}-shm`].filter(existsSync)) {
+    try {
+      accessSync(file, constants.R_OK | constants.W_OK);
+    } catch (error) {
+      const text = `this user cannot read and write ${file} (${systemReasonOrCode(error)})`;
+      const isOwn = statSync(file).uid === process.geteuid?.();
+      const advice = isOwn ? `chmod 600 ${shellWord(file)}` : (systemAdvice(error) ?? '');
+      return problem(NAME, text, advice);
+    }
+  }
+  return undefined;
 }
 
 function unreadable(path: string, error: unknown): Finding {

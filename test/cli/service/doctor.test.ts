@@ -6,29 +6,20 @@ import { type AddressInfo, createServer } from 'node:net';
 import { basename } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { compareClocks, type Finding } from '../../../src/cli/doctor/check.ts';
+import { compareClocks } from '../../../src/cli/doctor/check.ts';
 import { checkClock } from '../../../src/cli/doctor/store.ts';
 import { checkReceivers } from '../../../src/cli/doctor/webhooks.ts';
 import { storePath } from '../../../src/config/config.ts';
 import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
-import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../../testkit/processes/permissions.ts';
-import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
+import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { serve } from '../../../testkit/processes/server.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { ownerOf } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { makeDatabase } from '../../../testkit/stores/postgres.ts';
-
-/** The findings of `doctor --json`, by name. */
-async function examine(env: Record<string, string>, through: readonly string[] = []) {
-  const doctor = launch(['doctor', '--json'], { PORT: '0', ...env }, through);
-  const { code, stdout, stderr } = await outcomeOf(doctor);
-  assert.equal(stderr, '');
-  const findings: Finding[] = JSON.parse(stdout);
-  return { code, of: (name: string) => findings.filter((finding) => finding.name === name) };
-}
+import { examine } from './examine.ts';
 
 /** Whether a reboot leaves a folder as it is. Temporary folders may be in memory, those of a container in its layer. */
 function outlastsReboot(folder: string): boolean {
@@ -146,48 +137,6 @@ test('doctor finds a broken store in a folder that others may read', async () =>
     assert.equal(code, 1);
     assert.equal(of('Data folder')[0]?.verdict, 'warning');
     assert.match(of('Store')[0]?.text ?? '', /cannot be read: its file is not a database/);
-  });
-});
-
-const limited = { skip: whyNoPermissions };
-
-test('doctor says which file keeps it from finding a server, and continues', limited, async () => {
-  await withStoreFolder(async (folder) => {
-    const lock = `${folder}/serving.lock`;
-    await writeFile(lock, '', { mode: 0 });
-    const env = { DATA_DIR: folder, JWT_ISSUER: 'http://127.0.0.1:1', JWT_AUDIENCE: 'x' };
-    const { code, of } = await examine(env, WITHOUT_CAPABILITIES);
-    assert.equal(code, 1);
-    assert.deepEqual(of('Server'), [
-      {
-        name: 'Server',
-        verdict: 'problem',
-        text: `whether one runs is unknown: ${lock} cannot be read (unable to open database file)`,
-        advice: `Run doctor as the user of the service. To give the file to that user: chown USER ${lock}`,
-      },
-    ]);
-    assert.deepEqual(of('Port'), []);
-    assert.equal(of('Identity provider').length, 1);
-  });
-});
-
-test('doctor reports a folder that it may not look into, and continues', limited, async () => {
-  await withStoreFolder(async (folder) => {
-    const provider = { JWT_ISSUER: 'http://127.0.0.1:1', JWT_AUDIENCE: 'x' };
-    for (const [dataDir, said] of [
-      [folder, /^\S+ belongs to the user with id \d+, and this user cannot write to it \(EACCES: .*\)$/],
-      [`${folder}/data`, /^\S+data cannot be examined \(EACCES: .*\)$/],
-    ] as const) {
-      await chmod(folder, 0);
-      const { code, of } = await examine({ DATA_DIR: dataDir, ...provider }, WITHOUT_CAPABILITIES);
-      await chmod(folder, 0o700);
-      assert.equal(code, 1);
-      const [found, ...more] = of('Data folder');
-      assert.deepEqual([found?.verdict, more], ['problem', []]);
-      assert.match(found?.text ?? '', said);
-      assert.match(found?.advice ?? '', /^Run doctor and the service as the owner of the folder/);
-      assert.equal(of('Identity provider').length, 1);
-    }
   });
 });
 
