@@ -13,6 +13,7 @@ import { checkListed, createUntilFailed, type Sent } from '../../testkit/process
 import { leftBehind } from '../../testkit/processes/left-behind.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { manyPlants } from '../../testkit/processes/plants.ts';
+import { launch, outcomeOf } from '../../testkit/processes/program.ts';
 import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
@@ -120,6 +121,17 @@ for (const { says, ...fault } of refusals) {
     await checkListed(await place.serve(), sent);
   });
 }
+
+test('on a full disk a verb beside the service says why it did nothing', { skip }, async (t) => {
+  const { place, faults, path } = await served(t);
+  faults.arm({ op: 'write', error: 'ENOSPC', count: Infinity });
+  const verb = launch(['user', 'create', 'ann', '--data-dir', place.dataDir], faults.env(place.dataDir));
+  assert.equal(
+    (await outcomeOf(verb)).stderr,
+    `error: The store ${path} cannot be used: the disk is full (ENOSPC, SQLite 13: database or disk is full). Free up space.\n`,
+  );
+  faults.disarm();
+});
 
 test('a conflict that cannot be recorded under its key is not answered, since a retry may succeed', {
   skip,
