@@ -1,7 +1,8 @@
 import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { servingLock } from '../../config/config.ts';
 import { lowerPriority } from '../../runtime.ts';
 import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
@@ -104,7 +105,13 @@ function behindLinks(path: string): string {
   throw new Failure(`${path} is a broken link. Remove it, or choose another file.`);
 }
 
-function refuseTarget(to: string, { path }: EmbeddedStore, { force }: BackupFlags): void {
+/** The files beside the database that the store or SQLite may have, or create. */
+const BESIDE = ['-wal', '-shm', '-journal', '-sizes'];
+
+function refuseTarget(to: string, { dataDir, path }: EmbeddedStore, { force }: BackupFlags): void {
+  if (!existsSync(dirname(to))) {
+    throw new Failure(`There is no folder ${dirname(to)}. Create it, or choose a file elsewhere.`);
+  }
   const there = statSync(to, { throwIfNoEntry: false });
   if (there?.isDirectory()) {
     throw new Failure(
@@ -115,13 +122,14 @@ function refuseTarget(to: string, { path }: EmbeddedStore, { force }: BackupFlag
   if (there && there.dev === store.dev && there.ino === store.ino) {
     throw new Failure(`${to} is the store itself. Choose another file.`);
   }
+  const own = [...BESIDE.map((ending) => realpathSync(path) + ending), servingLock(realpathSync(dataDir))];
+  if (own.includes(join(realpathSync(dirname(to)), basename(to)))) {
+    throw new Failure(`${to} belongs to the store itself. Choose another file.`);
+  }
   if (there && !there.isFile()) {
     throw new Failure(`${to} is a device or a pipe. A backup must be a file, since it is read back.`);
   }
   if (there && !force) throw thereAlready(to);
-  if (!existsSync(dirname(to))) {
-    throw new Failure(`There is no folder ${dirname(to)}. Create it, or choose a file elsewhere.`);
-  }
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

@@ -103,6 +103,29 @@ test('a backup that fails says why in one line, and leaves nothing', async () =>
   });
 });
 
+test('a backup never takes the name of a file of its store', async () => {
+  await withStoreFolder(async (folder) => {
+    await withFolder(async (other) => {
+      const link = join(other, 'data');
+      await symlink(folder, link);
+      for (const name of [
+        'plant-store.db-wal',
+        'plant-store.db-shm',
+        'plant-store.db-sizes',
+        'serving.lock',
+      ]) {
+        for (const [where, to] of [
+          [folder, link],
+          [link, folder],
+        ] as const) {
+          const outcome = await backUp(where, join(to, name), '--force');
+          assert.match(failureOf(outcome), /belongs to the store itself\. Choose another file\.$/);
+        }
+      }
+    });
+  });
+});
+
 test('with a database, backup names the tools to use instead', async () => {
   const { code, stdout, stderr } = await run(['backup', 'x'], {
     DATABASE_URL: 'postgres://a:secret@db/plants',
