@@ -220,6 +220,7 @@ suite('retries', { concurrency: true }, () => {
     ['SELF_SIGNED_CERT_IN_CHAIN', false],
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', false],
     ['ERR_TLS_CERT_ALTNAME_INVALID', false],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', false],
     ['ECONNRESET', true],
     ['ETIMEDOUT', true],
     ['UND_ERR_HEADERS_TIMEOUT', true],
@@ -233,6 +234,14 @@ suite('retries', { concurrency: true }, () => {
       }
     });
   }
+
+  test('a create to a port that fetch refuses cannot have taken effect', async (t) => {
+    const { store } = await setUp(t, { url: 'http://127.0.0.1:1', retries: 0 });
+    await assert.rejects(store.plants.create({ name: 'Alder' }), (error) => {
+      assert.ok(error instanceof PlantStoreError);
+      return !mayBeDone(error);
+    });
+  });
 
   test('a lost answer to another operation does not make "not found" a success', async (t) => {
     const { gateway, store } = await setUp(t);

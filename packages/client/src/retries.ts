@@ -73,11 +73,12 @@ export function mayPass(
  */
 export function mayBeDone({ error, cause }: Pick<PlantStoreError, 'error' | 'cause'>): boolean {
   // These members are read from whatever was thrown; `fetch` of Node keeps the reason in the cause.
-  const thrown = cause as { code: string; cause?: { code?: string } };
+  const thrown = cause as { code: string; cause?: { code?: string; message?: string } };
   return (
     [undefined, 40901, 50000, 50301].includes(error) &&
-    !/REFUSED|NOTFOUND|EAI_AGAIN|UNREACH|CONNECT_TIMEOUT|CERT|VERIFY|ERR_TLS/.test(
-      thrown?.cause?.code ?? thrown?.code,
+    !/REFUSED|NOTFOUND|EAI_AGAIN|UNREACH|CONNECT_TIMEOUT|CERT|VERIFY|ERR_TLS|SSL_WRONG|bad port/.test(
+      // A port that `fetch` refuses has no code.
+      thrown?.cause?.code ?? thrown?.code ?? thrown?.cause?.message,
     )
   );
 }
