@@ -1,6 +1,6 @@
 import { imports } from '../limits.ts';
 import { barOf } from '../terminal/progress.ts';
-import { columnsOf, counted, insist, isWatched, printJson, replaceLine, say } from '../terminal/terminal.ts';
+import { counted, insist, isWatched, printJson, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 import { type ImportCounts, rowsDone } from './send-rows.ts';
 
@@ -14,8 +14,7 @@ export function showImportProgress(counts: Readonly<ImportCounts>, of: number | 
   const pace = () => paceText(counts, of, performance.now() - beganAt);
   const bar = () => {
     const shown = of === undefined ? '' : `${barOf(of === 0 ? 1 : rowsDone(counts) / of, 24)}  `;
-    // A line wider than the terminal could not be replaced.
-    replaceLine(`${shown}${pace()}`.slice(0, columnsOf('said') - 1));
+    replaceLine(`${shown}${pace()}`);
   };
   const line = () => say(pace());
   const { terminal, lines } = imports.progressMs;

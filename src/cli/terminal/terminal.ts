@@ -112,12 +112,15 @@ export function columnsOf(stream: 'output' | 'said'): number {
   return (stream === 'output' ? process.stdout : process.stderr).columns || 80;
 }
 
-/** Replaces the current line on standard error, if it is a terminal and somebody wants to watch. */
+/**
+ * Replaces the current line on standard error, if it is a terminal and somebody wants to watch. Cuts the text to the
+ * terminal's width: a wider line could not be replaced.
+ */
 export function replaceLine(text: string): void {
   if (!isWatched()) return;
   cursorTo(process.stderr, 0);
   clearLine(process.stderr, 0);
-  put(process.stderr, visible(text));
+  put(process.stderr, visible(text).slice(0, columnsOf('said') - 1));
 }
 
 /**

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   launch,
@@ -7,11 +8,15 @@ import {
   untilGreeted,
   untilSaid,
   withFolder,
+  withStoreFolder,
 } from '../../../testkit/processes/program.ts';
 import { startRemote } from '../../../testkit/processes/remote.ts';
+import { commandOf, noTerminal, shownBy } from '../on-terminal.ts';
 
 /** Starts a colour, or anything else that a terminal obeys. */
 const ESCAPE = '\u001b';
+
+const terminal = { skip: noTerminal() ?? false };
 
 /** The verbs under the headings of a help text. */
 const COMMANDS = /^(?:Other )?[Cc]ommands\b.*:\n((?: .*\n)+)/gm;
@@ -157,6 +162,15 @@ test('serve is quiet too, except for the first token, which is shown only once',
     await untilSaid(again.stdout, 'Server listening at', endedAgain);
     again.kill('SIGTERM');
     assert.deepEqual([(await endedAgain).code, (await endedAgain).stderr], [0, '']);
+  });
+});
+
+test('a line that shows progress is cut to the width of the terminal', terminal, async () => {
+  await withStoreFolder(async (folder) => {
+    const backup = commandOf(['backup', join(folder, 'plants.backup'), '--data-dir', folder]);
+    const shown = await shownBy(`stty cols 10; ${backup}`);
+    // `[2K` clears the line on which the cursor is, and no other.
+    assert.ok(shown.includes(`${ESCAPE}[2KChecking ${ESCAPE}`), shown);
   });
 });
 
