@@ -15,7 +15,7 @@ import { Failure } from '../failure.ts';
 import { showWholeProgress, sizeText } from '../terminal/progress.ts';
 import { counted, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
-import { type EmbeddedStore, embeddedStore, fileFailure } from './embedded-store.ts';
+import { type EmbeddedStore, embeddedStore, fileFailure, onFiles } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
 
 type BackupFlags = StoreFlags & { force?: true; json?: true };
@@ -38,7 +38,7 @@ can read it; keep it that way. To restore it: plant-store restore FILE.`,
 
 async function run(flags: BackupFlags, file: string): Promise<void> {
   const store = embeddedStore(flags, 'backup');
-  const to = behindLinks(resolve(file));
+  const to = onFiles(`${file} cannot be written`, () => behindLinks(resolve(file)));
   refuseStore(store);
   refuseTarget(to, store, flags);
   // The service goes first when both want the CPU.
@@ -75,7 +75,7 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
 
 /** Throws unless a readable store exists; later failures are then about the target. */
 function refuseStore({ path }: EmbeddedStore): void {
-  refuseLostDatabase(path);
+  onFiles(`The store ${path} cannot be read`, () => refuseLostDatabase(path));
   if (!existsSync(path)) {
     throw new Failure(`There is no store at ${path}. Pass its folder with --data-dir.`);
   }

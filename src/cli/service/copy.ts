@@ -21,7 +21,7 @@ import { isWatched, printAll, printJson, replaceLine, say } from '../terminal/te
 import { roughDuration } from '../terminal/time.ts';
 import { option, required, settingOption, type Verb } from '../verb.ts';
 import { onDatabase } from './database-failure.ts';
-import { lockAgainstServers } from './embedded-store.ts';
+import { lockAgainstServers, onFiles } from './embedded-store.ts';
 
 type CopyFlags = Flags & { from: string; to?: string; json?: true };
 
@@ -91,7 +91,7 @@ function brokenOff(error: AppError): Failure {
 
 /** Keeps services and other verbs off the source meanwhile. */
 async function withLockedSource<T>(path: string, work: (source: CopySource) => Promise<T>): Promise<T> {
-  refuseLostDatabase(path);
+  onFiles(`The store ${path} cannot be read`, () => refuseLostDatabase(path));
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
   const { requestOf } = await import('../../store/postgres/plants/idempotency.ts');
   const refusal = `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`;
@@ -118,7 +118,8 @@ function parseSource(text: string): string {
     );
   }
   const named = resolve(path);
-  return statSync(named, { throwIfNoEntry: false })?.isFile() ? named : storePath(named);
+  // Not so for a folder that may not be entered, which is explained later.
+  return existsSync(named) && statSync(named).isFile() ? named : storePath(named);
 }
 
 /** Checked here because Commander would print the value, which may contain a password. */

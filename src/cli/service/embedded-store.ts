@@ -89,3 +89,12 @@ export function fileFailure(error: unknown, what: string): unknown {
   const reason = sqliteWords(error)?.[0] ?? systemReason(error);
   return reason === undefined ? error : new Failure(`${what}: ${reason}.`, { cause: error });
 }
+
+/** @param what as for `fileFailure` */
+export function onFiles<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw fileFailure(error, what);
+  }
+}

@@ -9,7 +9,13 @@ import { Failure } from '../failure.ts';
 import { showWholeProgress } from '../terminal/progress.ts';
 import { counted, insist, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
-import { type EmbeddedStore, embeddedStore, fileFailure, lockAgainstServers } from './embedded-store.ts';
+import {
+  type EmbeddedStore,
+  embeddedStore,
+  fileFailure,
+  lockAgainstServers,
+  onFiles,
+} from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
@@ -74,7 +80,7 @@ function asItWas(error: unknown, from: string, path: string): unknown {
 }
 
 function refuseSource(from: string, { path }: EmbeddedStore): void {
-  const there = statSync(from, { throwIfNoEntry: false });
+  const there = onFiles(`${from} cannot be read`, () => statSync(from, { throwIfNoEntry: false }));
   if (there === undefined) throw new Failure(`There is no file ${from}.`);
   if (!there.isFile()) throw new Failure(`${from} is not a file. Choose one that plant-store backup wrote.`);
   const store = statSync(path, { throwIfNoEntry: false });
@@ -117,15 +123,6 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
   } catch (error) {
     for (const folder of made) removeEmpty(folder);
     throw error;
-  }
-}
-
-/** @param what as for `fileFailure` */
-function onFiles<T>(what: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw fileFailure(error, what);
   }
 }
 

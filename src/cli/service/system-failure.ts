@@ -22,6 +22,7 @@ const words: Readonly<Record<string, Words>> = {
   ],
   EIO: ['the disk reports an error', "Check the system's log, and move the data folder to a healthy disk."],
   EMFILE: ['the process has too many files open', 'Raise the open files limit (ulimit -n).'],
+  EEXIST: ['a file of that name exists', elsewhere],
   ENOENT: ['no such file or folder', elsewhere],
   ENOTDIR: ['a part of the path is not a folder', elsewhere],
   EISDIR: ['it is a folder', 'Move it away, or pass another data folder with --data-dir.'],
