@@ -22,8 +22,8 @@ export type ErrorReport = ReturnType<typeof createErrorReport>;
 const HEADER = /^(?:(?:id|name|tag)[,;\t])+line[,;\t]error\n/;
 
 /**
- * Throws a `Failure` when a report exists, since someone may be correcting it, or cannot be created. Removes what an earlier run with the same rows
- * reported, since this run reports it again.
+ * Throws a `Failure` when a report exists, since someone may be correcting it, or cannot be created. Removes what an
+ * earlier run with the same rows reported, since this run reports it again.
  * @param comesAgain whether the next run reads the same rows: not from a pipe
  */
 export function prepareReport(path: string, comesAgain: boolean): void {
