@@ -25,8 +25,8 @@ export async function ownTokens({ store, runtime }: AccessContext, user: number)
 
 /**
  * Creates a token for the caller: by default with the scopes and the expiry of the token that asks.
- * @throws AppError 40102 when that token has expired, 40300 for more than it has, 40101 when it has just ended, 40902 at the
- * limit.
+ * @throws AppError 40102 when that token has expired, 40300 for more than it has, 40101 when it has just ended, 40902 at
+ * the limit.
  */
 export async function createOwnToken(
   { store, runtime }: AccessContext,
