@@ -25,13 +25,18 @@ export type ServiceOptions = {
 export function startService({
   dataDir,
   env,
-  root = fileOf('../..'),
+  root,
   prefix = [],
   ...options
 }: ServiceOptions): Promise<Server> {
   const core = 'core' in options ? options.core : SERVER_CORE;
   return startServer({
-    command: [...prefix, process.execPath, join(root, 'bin/plant-store'), 'serve'],
+    command: [
+      ...prefix,
+      process.execPath,
+      root === undefined ? PROGRAM : join(root, 'bin/plant-store'),
+      'serve',
+    ],
     env: { PORT: '0', HOST: '127.0.0.1', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env },
     ...(core === undefined ? {} : { core }),
     ...(options.errorLog === undefined ? {} : { errorLog: options.errorLog }),

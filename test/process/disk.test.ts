@@ -14,19 +14,14 @@ import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts'
  */
 const SMALL_FILES = ['sh', '-c', 'ulimit -f 600; exec "$@"', 'sh'];
 
-test('a commit that fails with an I/O error gets 50301 and ends the process with 1', async (t) => {
-  const { sent, ended } = await createUntilDiskFails(await makePlace(t));
+test('a commit that fails with an I/O error gets 50301 and ends the process with 1; the next start has everything acknowledged, and works', async (t) => {
+  const place = await makePlace(t);
+  const { sent, ended } = await createUntilDiskFails(place);
   const { code, stderr } = await ended;
   assert.equal(code, 1);
   assert.match(stderr, /\nerror: [^\n]*outcome is unknown[^\n]*\n$/);
   const outcomes = new Set(sent.map(({ outcome }) => outcome));
   assert.ok(outcomes.has(50301), `answers: ${[...outcomes]}`);
-});
-
-test('after a commit that failed with an I/O error the next start has everything acknowledged, and works', async (t) => {
-  const place = await makePlace(t);
-  const { sent, ended } = await createUntilDiskFails(place);
-  await ended;
   const server = await place.serve();
   await checkListed(server, sent);
   succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
@@ -40,7 +35,7 @@ test('on a full disk creates get 50302 and do nothing, reads continue, and with 
     const sent: Sent[] = [];
     await createUntilFailed(server, sent);
     const refused = sent.filter(({ outcome }) => outcome !== 201);
-    assert.ok(refused.every(({ outcome }) => outcome === 50302));
+    assert.ok(refused.length > 0 && refused.every(({ outcome }) => outcome === 50302));
 
     await checkListed(server, sent);
     const answer = await createUntilRefused(server, sent);

@@ -6,14 +6,14 @@ import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { ownerOf } from '../../testkit/service/owner.ts';
-import { makeDatabase } from '../../testkit/stores/postgres.ts';
+import { administer, makeStoreDatabase } from '../../testkit/stores/postgres.ts';
 
 test('a delivery that kills the service in each attempt fails after its schedule, and all others arrive', (t) =>
   // The others arrive before the second attempt. Otherwise they would come first, and it might not be sent alone.
   poison(t, 2, { WEBHOOK_RETRY_SCHEDULE: '0s,3s' }));
 
 test('the same with the store in PostgreSQL, where each death is a lost lease', async (t) => {
-  const database = await makeDatabase();
+  const database = await makeStoreDatabase();
   t.after(database.drop);
   await poison(t, 1, { WEBHOOK_RETRY_SCHEDULE: '0s', DATABASE_URL: database.url });
 });
@@ -47,6 +47,7 @@ async function poison(t: TestContext, attempts: number, settings: Record<string,
     if (await Promise.race([settled, server.ended.then(() => false)])) break;
     // A verb that writes to the store must not make the next start forget how the last one ended.
     if (settings.DATABASE_URL === undefined) assert.equal((await place.command('user', 'list')).code, 0);
+    else await administer(settings.DATABASE_URL, 'UPDATE replicas SET alive_until = 0');
     server = await place.serve({ env });
   }
 

@@ -9,7 +9,7 @@ type Mutant = { breaks: string; file: string; from: string; to: string };
 const CORE = 'src/webhooks/delivery';
 const SIMULATION = 'test/simulation';
 
-const mutants: readonly Mutant[] = [
+export const mutants: readonly Mutant[] = [
   {
     breaks: 'the fence is not compared',
     file: `${SIMULATION}/stores/memory-leases.ts`,
@@ -37,7 +37,7 @@ const mutants: readonly Mutant[] = [
   {
     breaks: 'the generation of a delivery is not compared',
     file: `${SIMULATION}/stores/memory-store.ts`,
-    from: 'row.generation !== outcome.generation || ',
+    from: 'row.generation === outcome.generation && ',
     to: '',
   },
   {

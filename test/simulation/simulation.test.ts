@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { on } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { mutants } from './mutants.ts';
 import { type Run, simulate } from './simulate.ts';
 import { openReal } from './stores/real-stores.ts';
 
+const ROOT = join(import.meta.dirname, '..', '..');
 /** `npm run simulate` runs any number. */
 const SEEDS = 500;
 
@@ -45,6 +49,11 @@ test('the embedded store gives the same answers as the store in memory', async (
     const run = await simulate(seed, undefined, real).finally(real.close);
     assert.deepEqual(run.failures, [], `npm run simulate -- --store sqlite --seeds 1 --seed ${seed} --trace`);
   }
+});
+
+test('each mutant can be made: the text that it changes is in its file once', () => {
+  for (const { breaks, file, from } of mutants)
+    assert.equal(readFileSync(join(ROOT, file), 'utf8').split(from).length, 2, breaks);
 });
 
 test('a seed replays exactly', async () => {

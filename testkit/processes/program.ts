@@ -16,7 +16,9 @@ export type Outcome = { code: number | null; signal: NodeJS.Signals | null; stdo
  * replace or lock such files, or start a service.
  */
 const THREADED = new Set(
-  'plant webhook delivery event status whoami login logout openapi version user token share'.split(' '),
+  'plant webhook delivery event status whoami login logout openapi version user token share migrate'.split(
+    ' ',
+  ),
 );
 
 /**

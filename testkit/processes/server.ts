@@ -107,14 +107,6 @@ export function failToServe(dataDir: string, options: ServeOptions = {}): Promis
   return ended;
 }
 
-/** Starts a `serve` and kills it so many milliseconds later, whether it has greeted by then or not. */
-export async function killSoon(dataDir: string, milliseconds: number): Promise<void> {
-  const child = launchServe(dataDir, {});
-  const timer = setTimeout(() => child.kill('SIGKILL'), milliseconds);
-  await outcomeOf(child);
-  clearTimeout(timer);
-}
-
 function launchServe(dataDir: string, { env, through }: ServeOptions): Launched {
   const settings = { PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN, ...env };
   return launch(['serve'], settings, through);

@@ -1,5 +1,5 @@
 import { type Facts, factsOf } from './facts.ts';
-import { type Entry, readHistory } from './history.ts';
+import type { Entry } from './history.ts';
 import { type Limits, rules } from './rules.ts';
 
 /** A violation: the rule's name, and a sentence that says where. */
@@ -9,12 +9,10 @@ export type Checked = { findings: Finding[]; counts: Record<string, number> };
 
 const USUAL: Limits = { graceMs: 5_000, mayRepeat: true };
 
-/** Reads the history of a run and returns every violation in it. */
-export function checkHistory(file: string, limits: Partial<Limits> = {}): Finding[] {
-  return check(readHistory(file), limits).findings;
-}
-
-/** The same with what was checked, in numbers. Repeated deliveries are counted also where they are allowed. */
+/**
+ * Returns every violation in the history of a run, and what was checked, in numbers. Repeated deliveries are counted also
+ * where they are allowed.
+ */
 export function check(entries: readonly Entry[], limits: Partial<Limits> = {}): Checked {
   const all = { ...USUAL, ...limits };
   const facts = factsOf(entries, all.graceMs);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { run } from '../../../testkit/processes/program.ts';
+import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
 import { administer, makeDatabase } from '../../../testkit/stores/postgres.ts';
 
@@ -71,7 +71,7 @@ test('a store without partitions gets none', async (t) => {
 
 test('programs that migrate at the same time create the store once', async (t) => {
   const env = await emptyDatabase(t);
-  const outcomes = await Promise.all([1, 2, 3].map(() => run(['migrate', '--json'], env)));
+  const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(launch(['migrate', '--json'], env))));
   const applied = outcomes.map((outcome) => JSON.parse(dataOf(outcome)).applied.length);
   // Two programs may share the files: each file is applied under a lock.
   assert.equal(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import {
   copyFile,
   link,
@@ -21,7 +21,14 @@ import { storePath } from '../../../src/config/config.ts';
 import { lockForServing } from '../../../src/store/sqlite/files/lock.ts';
 import { restoreStore } from '../../../src/store/sqlite/files/restore.ts';
 import { leftIn, plantsIn, restore, withBackup } from '../../../testkit/processes/backed-up-store.ts';
-import { launch, outcomeOf, untilGreeted, withFolder } from '../../../testkit/processes/program.ts';
+import {
+  type Launched,
+  launch,
+  type Outcome,
+  outcomeOf,
+  untilGreeted,
+  withFolder,
+} from '../../../testkit/processes/program.ts';
 import { failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
 
 test('a refused restore leaves no folder and no file', async () => {
@@ -148,6 +155,7 @@ for (const [what, isReached] of STAGES) {
         await withLongLog(path);
       }
 
+      assert.ok([2, 5].includes(plantsIn(path)), 'the old store or the new one, complete');
       wordsOf(await restore(folder, file, '--quiet'));
       assert.equal(plantsIn(path), 2);
       const left = await leftIn(folder);
@@ -166,20 +174,41 @@ for (const [what, isReached] of STAGES) {
   });
 }
 
+test('there is a store at every instant of a restore', async () => {
+  await withBackup(async (folder, file) => {
+    const path = storePath(folder);
+    await withLongLog(path);
+    const stores = new Set<number>();
+    const ended = await untilEnded(launch(['restore', file, '--data-dir', folder]), () => {
+      stores.add(statSync(path).ino);
+      return false;
+    });
+    assert.equal(ended.code, 0, ended.stderr);
+    assert.equal(stores.size, 2, 'the old one and the new one');
+    assert.equal(plantsIn(path), 2);
+  });
+});
+
 /** Kills a restore. Resolves with false when it ended too soon. */
 async function isKilledWhen(
   isReached: (names: string[], path: string) => boolean,
   [folder, file]: [folder: string, file: string],
 ): Promise<boolean> {
   const child = launch(['restore', file, '--data-dir', folder]);
+  const { signal } = await untilEnded(child, () => isReached(readdirSync(folder), storePath(folder)));
+  return signal === 'SIGKILL';
+}
+
+/** Looks at each turn of the event loop, kills the program once `isReached`, and resolves with how it ended. */
+async function untilEnded(child: Launched, isReached: () => boolean): Promise<Outcome> {
   const ended = outcomeOf(child);
   let hasEnded = false;
   void ended.then(() => {
     hasEnded = true;
   });
-  while (!hasEnded && !isReached(readdirSync(folder), storePath(folder))) await turn();
+  while (!hasEnded && !isReached()) await turn();
   child.kill('SIGKILL');
-  return (await ended).signal === 'SIGKILL';
+  return ended;
 }
 
 /** Gives a store a long log, as a killed service leaves it. */

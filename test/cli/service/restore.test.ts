@@ -27,10 +27,6 @@ import {
 import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
 import { serve } from '../../../testkit/processes/server.ts';
-import { seededRandom, testSeed } from '../../../testkit/random/seeded.ts';
-
-/** When it kills. */
-const random = seededRandom(testSeed);
 
 test('a backup is restored in place of a store, which is kept and can be restored again', async () => {
   await withBackup(async (folder, file) => {
@@ -283,36 +279,6 @@ test('the next restore removes the second name of the store that a killed one le
     assert.deepEqual(await leftIn(folder), [basename(before)]);
     assert.equal(plantsIn(before), 5);
     assert.equal((await stat(before)).nlink, 1);
-  });
-});
-
-const KILLS = 16;
-
-test('a restore killed at any instant leaves one complete store, the old or the new', async () => {
-  await withBackup(async (folder, file) => {
-    const seen = new Set<number>();
-    for (let n = 0; n < KILLS; n++) {
-      const child = launch(['restore', file, '--data-dir', folder]);
-      const ended = outcomeOf(child);
-      const timer = setTimeout(() => child.kill('SIGKILL'), 60 + random() * 200);
-      await ended;
-      clearTimeout(timer);
-      const plants = plantsIn(storePath(folder));
-      assert.ok(plants === 5 || plants === 2, `${plants} plants`);
-      seen.add(plants);
-      if (plants === 2) {
-        // What was kept is complete, so restore it.
-        const before = (await leftIn(folder)).find((name) => name.includes('.before-restore-'));
-        assert.ok(before);
-        if (plantsIn(join(folder, before)) === 5) wordsOf(await restore(folder, join(folder, before)));
-      }
-    }
-    wordsOf(await restore(folder, file));
-    assert.equal((await stat(storePath(folder))).nlink, 1);
-    assert.deepEqual(
-      (await leftIn(folder)).filter((name) => !name.includes('.before-restore-')),
-      [],
-    );
   });
 });
 

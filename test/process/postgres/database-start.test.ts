@@ -253,6 +253,7 @@ test('SIGTERM ends a start that waits for the schema, which leaves nothing behin
   await other.query('SELECT pg_advisory_lock(1886150515, 1)');
   const port = await freePort();
   const child = launch(['serve'], { PORT: String(port), DATABASE_URL: url });
+  t.after(() => child.kill('SIGKILL'));
   const ended = outcomeOf(child);
   await eventually('answer', () => fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined));
   child.kill('SIGTERM');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { AppError } from '../../../src/errors.ts';
@@ -19,26 +19,22 @@ type Answered = { name: string; code: number; ms: number };
 const WITHIN_MS = 5_000;
 const LOOKED_AT_MS = 5_000;
 
-describe('a write that the database holds up', () => {
-  let database: TestDatabase;
-  let store: Store;
-  let replica: Given;
-  /** A session besides those of the store. */
-  let session: pg.Client;
-
-  before(async () => {
-    database = await makeStoreDatabase();
-    store = await openStoreIn(database.url);
-    replica = given(store);
-    session = new pg.Client({ connectionString: database.url });
-    await session.connect();
-  });
-  after(async () => {
+/** A store in a database of its own, since each test locks what the others use, and a session besides the store's. */
+async function heldUp(t: TestContext) {
+  const database = await makeStoreDatabase();
+  const store = await openStoreIn(database.url);
+  const session = new pg.Client({ connectionString: database.url });
+  await session.connect();
+  t.after(async () => {
     await session.end();
     await store.close();
     await database.drop();
   });
+  return { database, session, ...given(store), store };
+}
 
+// They wait for the database, not for the processor.
+describe('a write that the database holds up', { concurrency: true }, () => {
   async function timed(name: string, write: (name: string) => Promise<unknown>): Promise<Answered> {
     const asked = performance.now();
     const code = await write(name).then(
@@ -58,8 +54,8 @@ describe('a write that the database holds up', () => {
     return Promise.all(answers);
   }
 
-  function createToken(user: string, label: string): Promise<unknown> {
-    const id = replica.ids.next('tok');
+  function createToken({ store, ids }: { store: Store; ids: Given['ids'] }, user: string, label: string) {
+    const id = ids.next('tok');
     const rest = { scopes: [], createdAt: AT, expiresAt: undefined };
     return store.access.createToken({ id, hash: id, user, label, ...rest });
   }
@@ -69,8 +65,12 @@ describe('a write that the database holds up', () => {
     assert.ok(slowest <= WITHIN_MS, `one was answered after ${Math.round(slowest)} ms`);
   }
 
-  async function namesOf(table: 'plants' | 'tokens', column: 'name' | 'label'): Promise<string[]> {
-    const { rows } = await administer(database.url, `SELECT ${column} AS name FROM ${table}`);
+  async function namesOf(
+    { url }: TestDatabase,
+    table: 'plants' | 'tokens',
+    column: 'name' | 'label',
+  ): Promise<string[]> {
+    const { rows } = await administer(url, `SELECT ${column} AS name FROM ${table}`);
     return rows.map(({ name }) => name);
   }
 
@@ -82,35 +82,38 @@ describe('a write that the database holds up', () => {
     }
   }
 
-  test('by a lock on the table is answered within 5 s, and not carried out', async () => {
-    const { id: owner } = await replica.user();
+  test('by a lock on the table is answered within 5 s, and not carried out', async (t) => {
+    const { database, session, user, create } = await heldUp(t);
+    const { id: owner } = await user();
     await session.query('BEGIN; LOCK TABLE plants');
-    const answers = await timedEach(40, (name) => replica.create(owner, undefined, { name }));
+    const answers = await timedEach(40, (name) => create(owner, undefined, { name }));
     await session.query('ROLLBACK');
     checkTimes(answers);
     assert.ok(answers.some(({ code }) => code === 50302));
-    await replica.create(owner);
-    await checkTruth(answers, await namesOf('plants', 'name'));
+    await create(owner);
+    await checkTruth(answers, await namesOf(database, 'plants', 'name'));
   });
 
-  test('by writes before it that wait for another table is answered within 5 s', async () => {
-    const { id: owner, name: user } = await replica.user();
+  test('by writes before it that wait for another table is answered within 5 s', async (t) => {
+    const { database, store, session, user, create, ids } = await heldUp(t);
+    const { id: owner, name } = await user();
     await session.query('BEGIN; LOCK TABLE tokens');
-    const tokens = timedEach(20, (label) => createToken(user, label));
-    const creates = await timedEach(21, (name) => replica.create(owner, undefined, { name }));
+    const tokens = timedEach(20, (label) => createToken({ store, ids }, name, label));
+    const creates = await timedEach(21, (plant) => create(owner, undefined, { name: plant }));
     const refused = await tokens;
     await session.query('ROLLBACK');
     checkTimes([...creates, ...refused]);
     assert.ok(refused.every(({ code }) => code === 50302));
-    await replica.create(owner);
-    await checkTruth(creates, await namesOf('plants', 'name'));
-    await checkTruth(refused, await namesOf('tokens', 'label'));
+    await create(owner);
+    await checkTruth(creates, await namesOf(database, 'plants', 'name'));
+    await checkTruth(refused, await namesOf(database, 'tokens', 'label'));
   });
 
-  test('by reads that use all connections is answered within 5 s, and not carried out', async () => {
+  test('by reads that use all connections is answered within 5 s, and not carried out', async (t) => {
+    const { database, session, user } = await heldUp(t);
     const narrow = await openStoreIn(database.url, { connections: 1 });
     try {
-      const { id: owner } = await replica.user();
+      const { id: owner } = await user();
       await session.query('BEGIN; LOCK TABLE webhooks');
       const reads = Array.from({ length: 4 }, () => narrow.webhooks.webhooks(owner).catch(() => {}));
       const answers = await timedEach(20, (name) => given(narrow).create(owner, undefined, { name }));
@@ -118,23 +121,24 @@ describe('a write that the database holds up', () => {
       await session.query('ROLLBACK');
       checkTimes(answers);
       await given(narrow).create(owner);
-      await checkTruth(answers, await namesOf('plants', 'name'));
+      await checkTruth(answers, await namesOf(database, 'plants', 'name'));
     } finally {
       await narrow.close();
     }
   });
 
-  test('after its statement was sent is answered within 5 s that its outcome is unknown', async () => {
-    const { id: owner } = await replica.user();
+  test('after its statement was sent is answered within 5 s that its outcome is unknown', async (t) => {
+    const { database, user, create } = await heldUp(t);
+    const { id: owner } = await user();
     await administer(
       database.url,
       `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(6); RETURN NEW; END';
        CREATE TRIGGER dawdle BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION dawdle()`,
     );
-    const sent = timed('sent', (name) => replica.create(owner, undefined, { name }));
+    const sent = timed('sent', (name) => create(owner, undefined, { name }));
     await pause(500);
     // Waits behind the first, and is never sent.
-    const unsent = timed('unsent', (name) => replica.create(owner, undefined, { name }));
+    const unsent = timed('unsent', (name) => create(owner, undefined, { name }));
     const answers = await Promise.all([sent, unsent]);
     checkTimes(answers);
     assert.deepEqual(
@@ -142,10 +146,10 @@ describe('a write that the database holds up', () => {
       [50301, 50302],
     );
     // Waits until the first is visible.
-    while (!(await namesOf('plants', 'name')).includes('sent')) await pause(50);
+    while (!(await namesOf(database, 'plants', 'name')).includes('sent')) await pause(50);
     await administer(database.url, 'DROP TRIGGER dawdle ON plants; DROP FUNCTION dawdle');
-    await replica.create(owner, undefined, { name: 'behind both' });
-    assert.ok(!(await namesOf('plants', 'name')).includes('unsent'));
+    await create(owner, undefined, { name: 'behind both' });
+    assert.ok(!(await namesOf(database, 'plants', 'name')).includes('unsent'));
   });
 });
 
