@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { checkListed, createUntilFailed, retryLost, type Sent } from '../../testkit/processes/creates.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
-import { launch, outcomeOf } from '../../testkit/processes/program.ts';
+import { killOnce, launch } from '../../testkit/processes/program.ts';
 import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 import { seededRandom, testSeed } from '../../testkit/random/seeded.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
@@ -75,17 +74,8 @@ test('a first start that is killed at any stage leaves a data folder that the ne
 /** Kills a first start once this file is in the data folder; with an empty name, once the folder is there. */
 async function killAt({ dataDir }: Place, file: string): Promise<void> {
   const child = launch(['serve'], { PORT: '0', DATA_DIR: dataDir, BOOTSTRAP_TOKEN: TOKEN });
-  const ended = outcomeOf(child);
-  let hasEnded = false;
-  void ended.then(() => {
-    hasEnded = true;
-  });
-  while (!existsSync(join(dataDir, file))) {
-    assert.ok(!hasEnded, 'it ended too soon');
-    await turn();
-  }
-  child.kill('SIGKILL');
-  await ended;
+  const { signal } = await killOnce(child, () => existsSync(join(dataDir, file)));
+  assert.equal(signal, 'SIGKILL', 'it ended too soon');
 }
 
 async function subscribe(server: Server, receiver: Receiver): Promise<void> {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate as turn } from 'node:timers/promises';
 import { openBeside } from '../stores/beside.ts';
 import { PROGRAM } from './executable.ts';
 import { runInThread } from './verb-threads.ts';
@@ -48,6 +49,18 @@ export function launch(
 }
 
 export type Launched = ChildProcessByStdio<null, Readable, Readable>;
+
+/** Looks at each turn of the event loop, kills the program once `isReached`, and resolves with how it ended. */
+export async function killOnce(child: Launched, isReached: () => boolean): Promise<Outcome> {
+  const ended = outcomeOf(child);
+  let hasEnded = false;
+  void ended.then(() => {
+    hasEnded = true;
+  });
+  while (!hasEnded && !isReached()) await turn();
+  child.kill('SIGKILL');
+  return ended;
+}
 
 /** How it ended, and its whole output. Call it at once, to miss nothing. */
 export async function outcomeOf(

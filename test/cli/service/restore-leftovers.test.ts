@@ -16,19 +16,12 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { storePath } from '../../../src/config/config.ts';
 import { lockForServing } from '../../../src/store/sqlite/files/lock.ts';
 import { restoreStore } from '../../../src/store/sqlite/files/restore.ts';
 import { leftIn, plantsIn, restore, withBackup } from '../../../testkit/processes/backed-up-store.ts';
-import {
-  type Launched,
-  launch,
-  type Outcome,
-  outcomeOf,
-  untilGreeted,
-  withFolder,
-} from '../../../testkit/processes/program.ts';
+import { killOnce, launch, outcomeOf, untilGreeted, withFolder } from '../../../testkit/processes/program.ts';
 import { failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
 
 test('a refused restore leaves no folder and no file', async () => {
@@ -179,7 +172,7 @@ test('there is a store at every instant of a restore', async () => {
     const path = storePath(folder);
     await withLongLog(path);
     const stores = new Set<number>();
-    const ended = await untilEnded(launch(['restore', file, '--data-dir', folder]), () => {
+    const ended = await killOnce(launch(['restore', file, '--data-dir', folder]), () => {
       stores.add(statSync(path).ino);
       return false;
     });
@@ -195,20 +188,8 @@ async function isKilledWhen(
   [folder, file]: [folder: string, file: string],
 ): Promise<boolean> {
   const child = launch(['restore', file, '--data-dir', folder]);
-  const { signal } = await untilEnded(child, () => isReached(readdirSync(folder), storePath(folder)));
+  const { signal } = await killOnce(child, () => isReached(readdirSync(folder), storePath(folder)));
   return signal === 'SIGKILL';
-}
-
-/** Looks at each turn of the event loop, kills the program once `isReached`, and resolves with how it ended. */
-async function untilEnded(child: Launched, isReached: () => boolean): Promise<Outcome> {
-  const ended = outcomeOf(child);
-  let hasEnded = false;
-  void ended.then(() => {
-    hasEnded = true;
-  });
-  while (!hasEnded && !isReached()) await turn();
-  child.kill('SIGKILL');
-  return ended;
 }
 
 /** Gives a store a long log, as a killed service leaves it. */

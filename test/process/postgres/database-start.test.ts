@@ -249,7 +249,7 @@ test('SIGTERM ends a start that waits for the schema, which leaves nothing behin
   await other.connect();
   t.after(() => other.end());
   t.after(drop);
-  // The lock of whoever migrates.
+  // The lock that a migration takes.
   await other.query('SELECT pg_advisory_lock(1886150515, 1)');
   const port = await freePort();
   const child = launch(['serve'], { PORT: String(port), DATABASE_URL: url });
