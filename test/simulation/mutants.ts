@@ -245,6 +245,12 @@ export const mutants: readonly Mutant[] = [
     to: 'Math.min(known, delivery.suspicions)',
   },
   {
+    breaks: 'deliveries that are being noted are sent beside a probe',
+    file: `${CORE}/requests.ts`,
+    from: 'if (isProbed(lane.trouble, rules)) lane.changes++;',
+    to: '',
+  },
+  {
     breaks: 'a delivery that kills every process is never given up',
     file: `${CORE}/requests.ts`,
     from: 'if (delivery.suspicions >= rules.suspicions) {',

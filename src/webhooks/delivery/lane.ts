@@ -10,10 +10,11 @@ import { isProbed, noTrouble, type Trouble } from './trouble.ts';
  * - A lane with a rate starts no more requests per second than that.
  * - Manual deliveries go first. One slot is reserved for them, even while the lane is silent or probed; pauses and
  *   rates apply to them, too.
- * - After an unclean exit, the first deliveries are sent one at a time, as many as may have been in flight: one of
- *   them may have killed the process. Deliveries that were answered but not recorded may come before them; then each
- *   unclean exit gets that many deliveries further, until the cause is among the first. What becomes due afterwards
- *   was not in flight: it follows at full speed, and what is requested does not even wait.
+ * - After an unclean exit, the first deliveries are noted before they are sent, until as many are recorded as may have
+ *   been in flight: one of them may have killed the process. Deliveries that were answered but not recorded may come
+ *   before them; then each unclean exit gets that many deliveries further, until the cause is among the first. What
+ *   becomes due afterwards was not in flight.
+ * - What was noted when a process ended is sent alone. What is requested afterwards does not wait for it.
  */
 export type Lane = {
   readonly webhook: string;
@@ -45,12 +46,12 @@ export type Lane = {
   alone: DueDelivery | undefined;
   /** Whether one of its deliveries may have ended the process that owned it. After a clean end, none did. */
   readonly isSuspect: boolean;
-  /** How many of the deliveries due when it was taken are still to be sent one at a time. */
+  /** Until this many more are recorded, what was due when the lane was taken is noted before it is sent. */
   careful: number;
   readonly takenAt: number;
   /** Earlier suspicions of deliveries noted since the lane was taken: this process survived sending them. */
   noted: Map<string, number>;
-  /** How often its webhook changed, was paused or was disabled since the lane was taken. */
+  /** How often its webhook changed, was paused, disabled or found in trouble since the lane was taken. */
   changes: number;
   trouble: Trouble;
   bucket: Bucket | undefined;
@@ -132,11 +133,11 @@ function mustWait(lane: Lane, next: DueDelivery): boolean {
   const { alone, inFlight, reserved, takenAt } = lane;
   const isNew = next.isAsked && next.due > takenAt && next.suspicions === 0;
   if (isNew && !reserved) return false;
-  return alone !== undefined || (inFlight > 0 && goesAlone(lane, next));
+  return alone !== undefined || (inFlight > 0 && next.suspicions > 0);
 }
 
 /** Whether it may have ended a process. What became due later was not in flight then. */
-function goesAlone({ careful, takenAt }: Lane, { due, suspicions }: DueDelivery): boolean {
+export function mustBeNoted({ careful, takenAt }: Lane, { due, suspicions }: DueDelivery): boolean {
   return suspicions > 0 || (careful > 0 && due <= takenAt);
 }
 
@@ -154,18 +155,14 @@ export function begin(lane: Lane, delivery: DueDelivery): void {
   lane.underWay.set(keyOf(delivery), delivery);
   lane.inFlight++;
   if (delivery.isAsked) lane.reserved ??= delivery;
-  if (goesAlone(lane, delivery)) lane.alone ??= delivery;
+  if (delivery.suspicions > 0) lane.alone ??= delivery;
   if (lane.bucket) lane.bucket.tokens--;
 }
 
-/**
- * The request has ended; the delivery stays in `underWay` until it is recorded.
- * @param wasSent this process survived sending it
- */
-export function leave(lane: Lane, delivery: DueDelivery, wasSent: boolean): void {
+/** The request has ended; the delivery stays in `underWay` until it is recorded. */
+export function leave(lane: Lane, delivery: DueDelivery): void {
   lane.inFlight--;
   if (lane.reserved === delivery) lane.reserved = undefined;
-  if (wasSent && lane.careful > 0 && delivery.due <= lane.takenAt) lane.careful--;
   if (lane.alone === delivery) lane.alone = undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { Attempt } from '../sending/attempt.ts';
-import { begin, keyOf, type Lane, leave } from './lane.ts';
+import { begin, keyOf, type Lane, leave, mustBeNoted } from './lane.ts';
 import { close, expectMore, readAgain } from './lane-reads.ts';
 import type { Ledger } from './ledger.ts';
 import { outcomeOf, poisonedOutcome, type Sent } from './outcome.ts';
@@ -7,9 +7,9 @@ import type { LaneFence } from './ownership.ts';
 import type { DueDelivery, Outcome, Recorded } from './port.ts';
 import type { Rules } from './rules.ts';
 import type { Slots, SlotUse } from './slots.ts';
-import { answerKindOf, troubleAfter } from './trouble.ts';
+import { answerKindOf, isProbed, troubleAfter } from './trouble.ts';
 
-/** One request. `changes`: how often its webhook had been changed when the request started. */
+/** One request. `changes`: those of its lane when the request started. */
 export type InFlight = Sent & SlotUse & { changes: number };
 
 export type RequestEffect = { do: 'suspect'; request: InFlight } | { do: 'send'; request: InFlight };
@@ -29,18 +29,18 @@ type RequestParts = {
 export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: RequestParts) {
   const written: InFlight[] = [];
 
-  function end({ delivery, isSilent, ...of }: InFlight, wasSent: boolean): Lane | undefined {
+  function end({ delivery, isSilent, ...of }: InFlight): Lane | undefined {
     slots.free({ delivery, isSilent });
     const lane = ownLane(of);
     if (!lane) return undefined;
-    leave(lane, delivery, wasSent);
+    leave(lane, delivery);
     wake(lane);
     return lane;
   }
 
   /** Nothing was sent: the delivery stays in the store. */
   function giveUp(request: InFlight, until: number): void {
-    const lane = end(request, false);
+    const lane = end(request);
     if (!lane) return;
     lane.underWay.delete(keyOf(request.delivery));
     readAgain(lane);
@@ -71,7 +71,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     }
     const key = keyOf({ event: { id: outcome.event }, generation: outcome.generation });
     lane.underWay.delete(key);
-    lane.noted.delete(key);
+    if (lane.noted.delete(key) && lane.careful > 0) lane.careful--;
     lane.reading?.recorded.add(key);
     // Perhaps the webhook was not disabled then: the next read shows it.
     if (outcome.begins === 'disabled' && (result === 'gone' || result === 'late') && lane.state)
@@ -90,14 +90,15 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       const settings = { ...lane.settings, ...lane.state };
       const { isSilent } = lane.trouble;
       const request = { webhook, fence, delivery, settings, isSilent, changes };
+      const isNoted = mustBeNoted(lane, delivery);
       begin(lane, delivery);
       if (delivery.suspicions >= rules.suspicions) {
-        leave(lane, delivery, true);
+        leave(lane, delivery);
         ledger.add(poisonedOutcome(request, rules, now), now);
         return [];
       }
       slots.take(request);
-      if (lane.alone !== delivery) return [{ do: 'send', request }];
+      if (!isNoted) return [{ do: 'send', request }];
       lane.noted.set(keyOf(delivery), delivery.suspicions);
       return [{ do: 'suspect', request }];
     },
@@ -107,7 +108,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       else giveUp(request, now);
     },
 
-    /** Sends what was noted, unless the lane was lost or the webhook changed meanwhile. */
+    /** Sends what was noted, unless the lane was lost or changed meanwhile. */
     sendWritten(now: number): RequestEffect[] {
       return written.splice(0).flatMap((request) => {
         if (ownLane(request)?.changes === request.changes) return [{ do: 'send', request }];
@@ -122,14 +123,17 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
         giveUp(request, now + rules.notMadeMs);
         return;
       }
-      const lane = end(request, true);
+      const lane = end(request);
       if (!lane) return;
       // An attempt to the previous URL says nothing about the webhook.
       const isVoid = lane.state?.generation !== request.settings.generation;
       const current = isVoid ? request.settings : { ...request.settings, ...lane.state };
       const outcome = outcomeOf({ ...request, settings: current }, attempt, rules, now);
-      if (!isVoid)
+      if (!isVoid) {
         lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.inFlight === 0, rules, now);
+        // What is being noted would exceed the one request at a time.
+        if (isProbed(lane.trouble, rules)) lane.changes++;
+      }
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome, now) }, now);
     },
 

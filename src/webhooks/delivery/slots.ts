@@ -8,6 +8,9 @@ export type SlotUse = { delivery: DueDelivery; isSilent: boolean };
 
 export type Slots = ReturnType<typeof createSlots>;
 
+/** From this many suspicions on, a delivery is sent alone in all lanes, not only in its own. */
+const ALONE_IN_ALL = 2;
+
 /** What all lanes of a process share. Lanes that find nothing free wait their turn. */
 export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Ledger) {
   const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
@@ -35,7 +38,7 @@ export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Le
   function count({ delivery, isSilent }: SlotUse, by: 1 | -1): void {
     taken.all += by;
     if (isSilent) taken.silent += by;
-    if (delivery.suspicions > 0) taken.suspicious += by;
+    if (delivery.suspicions >= ALONE_IN_ALL) taken.suspicious += by;
   }
 
   return {
@@ -50,7 +53,7 @@ export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Le
     /** Whether there is a slot for this delivery of the lane. If not, the lane waits. */
     admitOrWait: (lane: Lane, { isAsked, suspicions }: DueDelivery) =>
       admitOrWait(lane, 'ledger') &&
-      (suspicions === 0 || admitOrWait(lane, 'suspicious')) &&
+      (suspicions < ALONE_IN_ALL || admitOrWait(lane, 'suspicious')) &&
       admitOrWait(lane, isAsked ? 'asked' : 'slot'),
     take: (of: SlotUse) => count(of, 1),
     free: (of: SlotUse) => count(of, -1),

@@ -332,7 +332,7 @@ test('a stored webhook whose host is now refused fails by the schedule with the 
   }
 });
 
-test("a killed process's deliveries are resent after the next start, one at a time", async (t) => {
+test("a killed process's deliveries are noted after the next start, and resent as fast as before", async (t) => {
   const receiver = await newReceiver();
   receiver.usually('hang');
   const owner = await newOwner();
@@ -343,19 +343,18 @@ test("a killed process's deliveries are resent after the next start, one at a ti
     bounds: { drainMs: 1, lastRecordMs: 1 },
     concurrency: 3,
   });
-  await addPlants(owner, 8);
+  await addPlants(owner, 42);
   await receiver.receive(3);
   await runner.stop();
 
-  let underWay = 0;
-  let most = 0;
   const suspected: string[] = [];
+  let waiting: ServerResponse[] = [];
+  // Answers three requests at once: one at a time would never be answered.
   receiver.usually((_, response) => {
-    most = Math.max(most, ++underWay);
-    setImmediate().then(() => {
-      underWay--;
-      response.writeHead(204).end();
-    });
+    waiting.push(response);
+    if (waiting.length < 3) return;
+    for (const one of waiting) one.writeHead(204).end();
+    waiting = [];
   });
   const { ended } = start(t, {
     wasKilled: true,
@@ -367,11 +366,10 @@ test("a killed process's deliveries are resent after the next start, one at a ti
       },
     },
   });
-  await ended(8);
-  // As many as may have been pending, including the slot for requested deliveries.
-  assert.equal(suspected.length, 4);
-  assert.ok(most <= 3);
-  assert.equal(new Set(idsOf(receiver.received)).size, 8);
+  await ended(42);
+  // At least as many as may have been in flight, including the slot for requested deliveries.
+  assert.ok(suspected.length >= 4 && suspected.length < 42, `${suspected.length} noted`);
+  assert.equal(new Set(idsOf(receiver.received)).size, 42);
   assert.deepEqual((await store.webhooks.health(webhook.id)).waiting, 0);
 });
 

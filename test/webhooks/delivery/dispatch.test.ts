@@ -330,9 +330,8 @@ test('a delivery that is being noted when the stop begins is not sent, and its l
   advance();
   dispatch.drain();
   advance();
-  assert.deepEqual(given, []);
-  assert.ok(suspected[0]);
-  dispatch.suspected(suspected[0], true, 0);
+  assert.deepEqual([suspected.length, given], [2, []]);
+  for (const request of suspected) dispatch.suspected(request, true, 0);
   assert.deepEqual(advance(), []);
   assert.deepEqual(given, ['a']);
   assert.ok(dispatch.isIdle());
@@ -347,6 +346,45 @@ test("a lost lane's outcomes are not recorded", () => {
   advance();
   assert.deepEqual(recorded, []);
   assert.ok(dispatch.isIdle());
+});
+
+test('after an unclean end deliveries are noted before they are sent, all that may be in flight at once', () => {
+  const concurrency = 4;
+  const { dispatch, add, advance, end, suspected } = start({ isSuspect: true, concurrency });
+  add('a', deliveries(100));
+  const [noted, sent]: [string[], string[]] = [[], []];
+  /** Ends those in flight and lets the next ones start. */
+  function step(inFlight: readonly InFlight[]): InFlight[] {
+    for (const one of inFlight) end(one, 200);
+    const begun = advance();
+    if (suspected.length === 0) return begun;
+    assert.deepEqual(begun, []);
+    noted.push(...suspected.map(({ delivery }) => delivery.event.id));
+    for (const one of suspected.splice(0)) dispatch.suspected(one, true, 0);
+    return advance();
+  }
+  for (let inFlight = step([]); inFlight.length > 0; inFlight = step(inFlight)) {
+    assert.equal(inFlight.length, concurrency);
+    sent.push(...inFlight.map(({ delivery }) => delivery.event.id));
+  }
+  assert.equal(sent.length, 100);
+  assert.deepEqual(noted, sent.slice(0, noted.length));
+  // Until so many are recorded as may have been in flight, with the manual one.
+  assert.ok(noted.length > concurrency && noted.length < 100, `${noted.length} noted`);
+});
+
+test('while deliveries are noted, their lane is found to be in trouble: they are not sent beside its probe', () => {
+  const { dispatch, add, advance, end, suspected } = start({ isSuspect: true, concurrency: 2 });
+  add('a', deliveries(10));
+  advance();
+  const [first, second] = suspected;
+  assert.ok(first && second);
+  dispatch.suspected(first, true, 0);
+  const [hanging] = advance();
+  end(hanging, 'hangs');
+  dispatch.suspected(second, true, 0);
+  assert.deepEqual(advance(), []);
+  assert.equal(dispatch.counts(0).underWay, 1);
 });
 
 test('a delivery is noted before it is sent when it may have ended a process; the third time is a failed attempt', () => {

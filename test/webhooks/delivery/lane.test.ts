@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { begin, isAsNew, type Lane, leave, newLane, nextOf } from '../../../src/webhooks/delivery/lane.ts';
+import { begin, isAsNew, type Lane, leave, mustBeNoted, newLane, nextOf } from '../../../src/webhooks/delivery/lane.ts';
 import { expectMore, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
 import type { DueDelivery, LaneContents, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
 import { type AnswerKind, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
@@ -53,7 +53,7 @@ function fill(lane: Lane, now = 0): DueDelivery[] {
 
 function end(lane: Lane, one: DueDelivery | undefined, how: AnswerKind, now = 0): void {
   assert.ok(one);
-  leave(lane, one, true);
+  leave(lane, one);
   learn(lane, how, now);
 }
 
@@ -201,64 +201,36 @@ test('a pause and a rate apply to requested deliveries, too', () => {
   assert.equal(opensAt(limited, 0), 1000);
 });
 
-test('after an unclean end the first deliveries are sent one at a time', () => {
-  const lane = laneWith({ due: deliveries(9) }, { careful: 2 });
-  for (let n = 0; n < 2; n++) {
-    const begun = fill(lane);
-    assert.equal(begun.length, 1);
-    end(lane, begun[0], 'success');
-  }
-  assert.equal(fill(lane).length, 7);
-});
-
-test('after an unclean end, what becomes due later is not sent one at a time', () => {
-  const later = Array.from({ length: 4 }, (_, n) => delivery(`evt_later${n}`, { due: 1 }));
-  const lane = laneWith({ due: [delivery('evt_0'), ...later] }, { careful: 3 });
-  const [first, ...others] = fill(lane);
-  assert.deepEqual(others, []);
-  end(lane, first, 'success');
-  assert.deepEqual(fill(lane), later);
-});
-
-test('after an unclean end, new or unsent deliveries do not count as first ones', () => {
-  const lane = laneWith(
-    { due: deliveries(9), asked: [delivery('evt_new', { isAsked: true, due: 1 })] },
-    { careful: 1 },
-  );
-  const [first, ...others] = fill(lane);
-  assert.deepEqual([first?.event.id, others], ['evt_new', []]);
-  end(lane, first, 'success');
-  const [second] = fill(lane);
-  assert.ok(second);
-  leave(lane, second, false);
-  assert.equal(fill(lane).length, 1);
+test('after an unclean end, only what may have been in flight then must be noted', () => {
+  const [old, later] = [delivery('evt_0'), delivery('evt_1', { due: 1 })];
+  const lane = laneWith({}, { careful: 1 });
+  assert.deepEqual([mustBeNoted(lane, old), mustBeNoted(lane, later)], [true, false]);
+  assert.ok(mustBeNoted(lane, { ...later, suspicions: 1 }));
+  assert.ok(!mustBeNoted(laneWith({}), old));
 });
 
 test('a delivery that may have ended a process is alone in its lane', () => {
   const due = [delivery('evt_0'), delivery('evt_1', { suspicions: 1 }), delivery('evt_2')];
   const lane = laneWith({ due }, { careful: 1 });
-  for (const one of due.slice(0, 2)) {
+  for (const one of due) {
     assert.deepEqual(fill(lane), [one]);
     end(lane, one, 'success');
   }
-  assert.deepEqual(fill(lane), [due[2]]);
 });
 
-test('a delivery requested after an unclean end does not wait for those sent alone', () => {
+test('a delivery requested after an unclean end does not wait for one that is sent alone', () => {
   const requested = delivery('evt_new', { isAsked: true, due: 1 });
-  const suspicious = [delivery('evt_0', { suspicions: 1 }), delivery('evt_1')];
-  for (const due of [deliveries(3), suspicious]) {
-    const lane = laneWith({ due }, { careful: 2 });
-    const [alone] = fill(lane);
-    give(lane, { asked: [delivery('evt_old', { isAsked: true })] });
-    assert.deepEqual(fill(lane), []);
-    give(lane, { asked: [requested] });
-    assert.deepEqual(fill(lane), [requested]);
-    end(lane, requested, 'success');
-    assert.deepEqual(fill(lane), []);
-    end(lane, alone, 'success');
-    assert.equal(fill(lane).length, 1);
-  }
+  const due = [delivery('evt_0', { suspicions: 1 }), delivery('evt_1')];
+  const lane = laneWith({ due }, { careful: 1 });
+  const [alone] = fill(lane);
+  give(lane, { asked: [delivery('evt_old', { isAsked: true })] });
+  assert.deepEqual(fill(lane), []);
+  give(lane, { asked: [requested] });
+  assert.deepEqual(fill(lane), [requested]);
+  end(lane, requested, 'success');
+  assert.deepEqual(fill(lane), []);
+  end(lane, alone, 'success');
+  assert.equal(fill(lane).length, 1);
 });
 
 test('a read does not return deliveries that are running, waiting, or recorded since it started', () => {
