@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import { openPostgresStore } from '../../../src/store/postgres/store.ts';
@@ -101,8 +100,8 @@ async function startPgBouncer(databaseUrl: string, clients = 1_000) {
     chmodSync(path, mode);
   }
   const asNobody = process.getuid?.() === 0 ? ['--user', 'nobody'] : [];
-  const running = spawn('pgbouncer', ['--quiet', ...asNobody, file], { stdio: 'ignore' });
-  await accepting(running, ownPort);
+  const running = spawn('pgbouncer', [...asNobody, file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  await accepting(running);
   return {
     url: `postgres://${username}:${password}@127.0.0.1:${ownPort}/${name}`,
     async stop(): Promise<void> {
@@ -114,16 +113,14 @@ async function startPgBouncer(databaseUrl: string, clients = 1_000) {
   };
 }
 
-async function accepting(running: ChildProcess, port: number): Promise<void> {
-  for (;;) {
-    if (running.exitCode !== null) throw new Error(`PgBouncer ended with exit code ${running.exitCode}.`);
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await once(socket, 'connect').then(
-      () => true,
-      () => false,
-    );
-    socket.destroy();
-    if (isOpen) return;
-    await sleep(20);
-  }
+/** Reads its log: a connection to find out would be one of its clients for a while longer. */
+async function accepting(running: ChildProcessByStdio<null, null, Readable>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let log = '';
+  running.stderr.setEncoding('utf8').on('data', (part) => {
+    log += part;
+    if (log.includes('process up')) resolve();
+  });
+  running.once('exit', () => reject(new Error(`PgBouncer ended: ${log}`)));
+  await promise;
 }
