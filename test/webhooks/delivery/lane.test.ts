@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { begin, isAsNew, type Lane, leave, mustBeNoted, newLane, nextOf } from '../../../src/webhooks/delivery/lane.ts';
+import {
+  begin,
+  isAsNew,
+  type Lane,
+  leave,
+  mustBeNoted,
+  newLane,
+  nextOf,
+} from '../../../src/webhooks/delivery/lane.ts';
 import { expectMore, takeIn } from '../../../src/webhooks/delivery/lane-reads.ts';
 import type { DueDelivery, LaneContents, LaneSettings } from '../../../src/webhooks/delivery/port.ts';
 import { type AnswerKind, troubleAfter } from '../../../src/webhooks/delivery/trouble.ts';
