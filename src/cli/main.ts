@@ -52,7 +52,7 @@ const groups: Readonly<Record<string, Group>> = {
     ],
     version: [
       'print the version',
-      async () => ({ verb: { examples: ['version'], run: async () => print(version) } }),
+      async () => ({ verb: { examples: ['version'], run: async () => print([version]) } }),
     ],
     openapi: ['print the OpenAPI document', async () => ({ verb: openapi })],
   },
@@ -118,7 +118,7 @@ function emptyProgram(): Command {
     .showHelpAfterError('(See --help for usage.)')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => print(...linesOf(wrapped(text))),
+      writeOut: (text) => print(linesOf(wrapped(text))),
       writeErr: (text) => insist(...linesOf(text.replaceAll(SECRET, '$1…'))),
     })
     .configureHelp(

@@ -5,7 +5,7 @@ import type { ApiFlags } from './api-options.ts';
 import { Failure, Misuse } from './failure.ts';
 import type { StoreFlags } from './service/store.ts';
 import { renderTable } from './terminal/table.ts';
-import { print, printAll, printJson, say } from './terminal/terminal.ts';
+import { print, printJson, say } from './terminal/terminal.ts';
 import { option } from './verb.ts';
 
 /** What the verbs of a token do with `--own`: over the API instead of on the store. */
@@ -52,7 +52,7 @@ export async function listOwn(flags: OwnFlags & { json?: true }): Promise<void> 
   const listed = await serviceFor(flags).tokens.list();
   if (flags.json) return printJson(listed);
   if (listed.length === 0) return say('You have no tokens.');
-  printAll(renderTable(['ID', 'LABEL', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'], listed.map(row)));
+  print(renderTable(['ID', 'LABEL', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED'], listed.map(row)));
 }
 
 function row({ id, label, scopes, createdAt, expiresAt = 'never', lastUsedOn = 'never' }: Token): string[] {
@@ -65,7 +65,7 @@ function showOnce({ id, token, expiresAt }: TokenCreated): void {
       `The answer with the token was lost. Try: plant-store token rotate --own ${id} --overlap 0`,
     );
   }
-  print(token);
+  print([token]);
   const end = expiresAt === undefined ? 'lasts until it is revoked' : `lasts until ${expiresAt}`;
   say(`Created the token ${id}, which ${end}. It is shown only now.`);
 }

@@ -1,7 +1,7 @@
 import type { Page } from '../../packages/client/src/pages.ts';
 import { requests } from './limits.ts';
 import { growingTable } from './terminal/table.ts';
-import { printAll, writeJson } from './terminal/terminal.ts';
+import { print, writeJson } from './terminal/terminal.ts';
 import { parseUpTo } from './verb.ts';
 
 export type PageQuery = { limit: number; cursor: string | undefined; signal: AbortSignal | undefined };
@@ -56,7 +56,7 @@ async function printPages<Item>(
 }
 
 export function printLines<Item>(pages: AsyncIterable<Page<Item>>, lineOf: (item: Item) => string) {
-  return printPages(pages, (items) => printAll(items.map(lineOf)));
+  return printPages(pages, (items) => print(items.map(lineOf)));
 }
 
 export function printTable<Item>(
@@ -65,7 +65,7 @@ export function printTable<Item>(
   rowOf: (item: Item) => string[],
 ) {
   const table = growingTable(headings);
-  return printPages(pages, (items) => printAll(table.next(items.map(rowOf))));
+  return printPages(pages, (items) => print(table.next(items.map(rowOf))));
 }
 
 export async function printArray<Item>(pages: AsyncIterable<Page<Item>>, jsonOf: (item: Item) => string) {

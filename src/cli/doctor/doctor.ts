@@ -120,6 +120,6 @@ const colours = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
 
 function show({ name, verdict, text, advice }: Finding): void {
   const mark = { style: colours[verdict], text: verdict.padEnd('problem'.length) };
-  print([mark, '  ', { style: 'bold', text: name }, `: ${text}`]);
-  if (advice !== undefined) print(`         ${advice}`);
+  print([[mark, '  ', { style: 'bold', text: name }, `: ${text}`]]);
+  if (advice !== undefined) print([`         ${advice}`]);
 }

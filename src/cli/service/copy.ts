@@ -17,7 +17,7 @@ import { openExport } from '../../store/sqlite/files/copy-source.ts';
 import { Failure } from '../failure.ts';
 import { barOf } from '../terminal/progress.ts';
 import { renderTable } from '../terminal/table.ts';
-import { isWatched, printAll, printJson, replaceLine, say } from '../terminal/terminal.ts';
+import { isWatched, print, printJson, replaceLine, say } from '../terminal/terminal.ts';
 import { roughDuration } from '../terminal/time.ts';
 import { option, required, settingOption, type Verb } from '../verb.ts';
 import { onDatabase } from './database-failure.ts';
@@ -62,7 +62,7 @@ async function run({ from, to, json, ...flags }: CopyFlags): Promise<void> {
   });
   if (json) return printJson(copied);
   const rows = copied.map(({ table, rows, checksum }) => [table, String(rows), `${checksum} ok`]);
-  printAll(renderTable(['TABLE', 'ROWS', 'CHECKSUM'], rows));
+  print(renderTable(['TABLE', 'ROWS', 'CHECKSUM'], rows));
   say(
     'The copy is done. From now on start the service with DATABASE_URL: the old store receives nothing new.',
   );

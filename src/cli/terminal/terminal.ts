@@ -23,12 +23,7 @@ export type Styled = { style: 'bold' | 'dim' | Colour; text: string };
 export type Line = string | readonly (string | Styled)[];
 
 /** Prints lines of data. Standard output gets nothing else. */
-export function print(...lines: readonly Line[]): void {
-  printAll(lines);
-}
-
-/** The same for any number of lines; a call has room for some 100 000 arguments. */
-export function printAll(lines: readonly Line[]): void {
+export function print(lines: readonly Line[]): void {
   put(process.stdout, inFull(lines, process.stdout));
 }
 

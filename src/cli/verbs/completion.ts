@@ -19,7 +19,7 @@ export const verb: Verb = {
 fpath+=~/.zfunc. After an update, print the script again: the new version may complete more.`,
   async run(_flags, shell: string, { parent }: Command) {
     const script = shells[shell];
-    if (parent && script) print(...script(verbsOf(parent)).split('\n'));
+    if (parent && script) print(script(verbsOf(parent)).split('\n'));
   },
 };
 

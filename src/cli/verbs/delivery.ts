@@ -14,7 +14,7 @@ import {
   type Line,
   outputAbandoned,
   prettyJson,
-  printAll,
+  print,
   printJson,
   say,
   shellWord,
@@ -97,7 +97,7 @@ export const verbs: Verbs = remote({
     async run(flags: JsonFlags, webhook: string, event: string) {
       const delivery = await serviceFor(flags).webhooks.delivery(webhook, event);
       if (flags.json) printJson(delivery);
-      else printAll(renderDelivery(delivery));
+      else print(renderDelivery(delivery));
     },
   },
   redeliver: {

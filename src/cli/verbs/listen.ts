@@ -85,9 +85,9 @@ export async function follow(flags: ListenFlags): Promise<void> {
 async function showLine(event: ApiEvent, forwarder: Forwarder | undefined): Promise<void> {
   const known = eventOf(event);
   const line = known === undefined ? exactJson(event) : lineOf(known);
-  if (forwarder === undefined) return print(line);
+  if (forwarder === undefined) return print([line]);
   printBeginning(line);
-  print(['  ', await forwarded(known, forwarder)]);
+  print([['  ', await forwarded(known, forwarder)]]);
 }
 
 async function showJson(event: ApiEvent, forwarder: Forwarder | undefined): Promise<void> {

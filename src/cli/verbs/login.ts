@@ -17,7 +17,7 @@ import { tokens } from '../limits.ts';
 import { changeProfiles, DEFAULT_PROFILE, type Profiles, readProfiles } from '../profiles.ts';
 import { startQuestions } from '../terminal/question.ts';
 import { renderFields, renderTable } from '../terminal/table.ts';
-import { canAsk, printAll, printJson, say } from '../terminal/terminal.ts';
+import { canAsk, print, printJson, say } from '../terminal/terminal.ts';
 import { option, profileOption, type Verb } from '../verb.ts';
 
 export const verb: Verb = {
@@ -72,7 +72,7 @@ export const whoami: Verb = {
       ['Service', api.url],
       ['Token', api.tokenFrom],
     ] as const;
-    printAll(renderFields(fields));
+    print(renderFields(fields));
   },
 };
 
@@ -109,7 +109,7 @@ function show(profiles: Profiles, json: true | undefined): void {
   const rows = saved.map(({ name, url, user = '', isUsed }) => [name, url, user, isUsed ? 'yes' : '']);
   if (json) printJson(saved);
   else if (saved.length === 0) say('No profiles are saved. To save one: plant-store login');
-  else printAll(renderTable(['NAME', 'URL', 'USER', 'IN USE'], rows));
+  else print(renderTable(['NAME', 'URL', 'USER', 'IN USE'], rows));
   if (saved.some(({ isUsed }) => isUsed)) sayWhatIsSet();
 }
 

@@ -99,7 +99,7 @@ export const verbs: Verbs = remote({
           throw new Failure(error.message + hint, { cause: error });
         });
       if (json) await writeJson(`${plantJson({ id, name, tag })}\n`);
-      else print(String(id));
+      else print([String(id)]);
       const isReplay = flags.key !== undefined && service.isReplay();
       say(isReplay ? 'Already created with the same key.' : `Created the plant "${name}".`);
     },

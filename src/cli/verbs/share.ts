@@ -3,7 +3,7 @@ import { access } from '../../limits.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
 import { renderTable } from '../terminal/table.ts';
-import { printAll, printJson, say } from '../terminal/terminal.ts';
+import { print, printJson, say } from '../terminal/terminal.ts';
 import { isoTime } from '../terminal/time.ts';
 import { option, required, settingOption, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
@@ -52,7 +52,7 @@ export const verbs: Verbs = {
       if (json) return printJson(shares);
       if (shares.length === 0) return say('No shares found.');
       const rows = shares.map((share) => [share.owner, share.viewer, share.createdAt]);
-      printAll(renderTable(['OWNER', 'VIEWER', 'SINCE'], rows));
+      print(renderTable(['OWNER', 'VIEWER', 'SINCE'], rows));
     },
   },
   remove: {

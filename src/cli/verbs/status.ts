@@ -6,7 +6,7 @@ import { connect, type Service } from '../api.ts';
 import { type Api, type ApiFlags, readApi } from '../api-options.ts';
 import { Failure } from '../failure.ts';
 import { renderFields } from '../terminal/table.ts';
-import { type Line, printAll, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { type Line, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { option, type Verb } from '../verb.ts';
 
 type StatusFlags = ApiFlags & { json?: true };
@@ -119,8 +119,8 @@ function show({ url, alive, ready, plants, webhooks }: Status, hasToken: boolean
     ],
     ['Webhooks', webhooks && webhooksText(webhooks)],
   ] as const;
-  printAll(renderFields(lines));
-  if (typeof webhooks === 'object') for (const each of webhooks.attention) printAll(attentionLines(each));
+  print(renderFields(lines));
+  if (typeof webhooks === 'object') for (const each of webhooks.attention) print(attentionLines(each));
   if (ready?.ok === true && !hasToken) {
     say(
       'With a token it also shows the health of your webhooks: set PLANT_STORE_TOKEN, or plant-store login.',

@@ -8,7 +8,7 @@ import { Failure, Misuse } from '../failure.ts';
 import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, rotateOwn } from '../own-tokens.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
-import { print, printAll, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
 import { accept, option, settingOption, TOKEN, tokenId, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
@@ -59,7 +59,7 @@ export const verbs: Verbs = {
         return created && { ...created, isDisabled: stored?.user.isDisabled };
       });
       if (made === undefined) throw missingUser(user);
-      print(made.token);
+      print([made.token]);
       say(`Created the token ${made.id} for the user "${user}". It is shown only once.`);
       if (made.isDisabled)
         say(`The user is disabled, so it is refused until: plant-store user enable ${shellWord(user)}`);
@@ -93,7 +93,7 @@ export const verbs: Verbs = {
       if (flags.json) return printJson(tokens);
       if (tokens.length === 0) return say('No tokens found.');
       const headings = ['ID', 'USER', 'LABEL', 'SCOPES', 'STATUS', 'CREATED', 'EXPIRES'];
-      printAll(renderTable(headings, tokens.map(tokenRow)));
+      print(renderTable(headings, tokens.map(tokenRow)));
     },
   },
   show: {
@@ -108,7 +108,7 @@ export const verbs: Verbs = {
       });
       if (token === undefined) throw unknownToken(id);
       if (flags.json) printJson(token);
-      else printAll(renderFields(tokenFields(token)));
+      else print(renderFields(tokenFields(token)));
     },
   },
   rotate: {
@@ -138,7 +138,7 @@ export const verbs: Verbs = {
       if ('replacedBy' in rotated) {
         throw new Failure(`The token ${id} was already replaced by ${rotated.replacedBy}; rotate that one.`);
       }
-      print(rotated.token);
+      print([rotated.token]);
       const { user, expiresAt, oldUntil } = rotated;
       const end = expiresAt === undefined ? 'is valid until revoked' : `is valid until ${isoTime(expiresAt)}`;
       const old = overlapMs === 0 ? 'is refused from now on' : `stays valid until ${isoTime(oldUntil)}`;

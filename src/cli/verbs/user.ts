@@ -9,7 +9,7 @@ import { type StoreFlags, type StoreParts, withStore } from '../service/store.ts
 import { showProgress } from '../terminal/progress.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { renderTable } from '../terminal/table.ts';
-import { insist, printAll, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { isoTime } from '../terminal/time.ts';
 import { accept, argument, option, settingOption, type Verbs } from '../verb.ts';
 
@@ -53,7 +53,7 @@ export const verbs: Verbs = {
         disabledAt === null ? 'enabled' : 'disabled',
         createdAt,
       ]);
-      printAll(renderTable(['NAME', 'STATUS', 'CREATED'], rows));
+      print(renderTable(['NAME', 'STATUS', 'CREATED'], rows));
     },
   },
   disable: {

@@ -7,7 +7,7 @@ import type { ApiFlags } from '../api-options.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
-import { insist, print, printAll, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { overlapOption, parseTime, roughDuration, sinceRule } from '../terminal/time.ts';
 import { argument, option, parseUpTo, remote, required, type Verbs, WEBHOOK, webhookId } from '../verb.ts';
 import { firstAttempt, renderDelivery, whyLater } from './delivery.ts';
@@ -36,7 +36,7 @@ export const verbs: Verbs = remote({
       const { description, rate } = flags;
       const made = await serviceFor(flags).webhooks.create({ url, description, rate });
       if (flags.json) return printJson(made);
-      printAll(renderFields([...identityFields(made), ['Secret', made.secret]]));
+      print(renderFields([...identityFields(made), ['Secret', made.secret]]));
       say(
         `The secret is shown only once. To test the receiver: plant-store webhook test ${shellWord(made.id)} --wait`,
       );
@@ -53,7 +53,7 @@ export const verbs: Verbs = remote({
         return say('No webhooks found. To create one: plant-store webhook create URL');
       }
       const headings = ['ID', 'STATUS', 'WAITING', 'OLDEST', 'FAILED', 'URL', 'DESCRIPTION'];
-      printAll(renderTable(headings, webhooks.map(webhookRow)));
+      print(renderTable(headings, webhooks.map(webhookRow)));
     },
   },
   show: {
@@ -64,7 +64,7 @@ export const verbs: Verbs = remote({
     async run(flags: JsonFlags, id: string) {
       const webhook = await serviceFor(flags).webhooks.get(id);
       if (flags.json) return printJson(webhook);
-      printAll(renderFields([...identityFields(webhook), ...healthFields(webhook)]));
+      print(renderFields([...identityFields(webhook), ...healthFields(webhook)]));
     },
   },
   test: {
@@ -80,13 +80,13 @@ export const verbs: Verbs = remote({
       const sent = await webhooks.test(id);
       if (!flags.wait) {
         if (flags.json) printJson(sent);
-        else print(sent.event);
+        else print([sent.event]);
         const next = `To see the outcome: plant-store delivery show ${id} ${shellWord(sent.event)}`;
         return say(whyLater(sent, Date.parse(sent.createdAt)) ?? next);
       }
       const tried = await firstAttempt(webhooks, sent);
       if (flags.json) printJson(tried);
-      else printAll(renderDelivery(tried));
+      else print(renderDelivery(tried));
       const reason = failureOf(tried.history[0] ?? {});
       if (reason !== undefined) throw new Failure(`The test failed: ${reason}`);
     },
@@ -116,7 +116,7 @@ export const verbs: Verbs = remote({
       }
       const webhook = await serviceFor(flags).webhooks.update(id, { url, description, rate });
       if (flags.json) return printJson(webhook);
-      printAll(renderFields(identityFields(webhook)));
+      print(renderFields(identityFields(webhook)));
       if (url !== undefined) say(`To test the receiver: plant-store webhook test ${id} --wait`);
     },
   },
@@ -132,7 +132,7 @@ export const verbs: Verbs = remote({
       const overlap = flags.overlap === undefined ? undefined : flags.overlap / 1000;
       const rotated = await serviceFor(flags).webhooks.rotateSecret(id, { overlap });
       if (flags.json) return printJson(rotated);
-      print(rotated.secret);
+      print([rotated.secret]);
       const old = overlap === 0 ? 'no longer signs' : `also signs until ${rotated.overlapUntil}`;
       say(`The webhook ${id} has a new secret, shown only once. The old one ${old}.`);
     },
