@@ -3,7 +3,7 @@ import { Server as NetServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { errorAnswer, retryLater } from '../errors.ts';
 import { http as limits } from '../limits.ts';
-import { finishAnswersFirst } from './admission/closing.ts';
+import { finishAnswersFirst } from './admission/connection.ts';
 import { nodeHttp } from './node-http.ts';
 import { answerUnreadable } from './observe/socket-failures.ts';
 import { ALIVE } from './pages/pages-routes.ts';

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import manifest from '../../package.json' with { type: 'json' };
-import { finishAnswersFirst, keepUnsentAnswers, noteRequest } from '../../src/http/admission/closing.ts';
+import { finishAnswersFirst, keepUnsentAnswers, noteRequest } from '../../src/http/admission/connection.ts';
 import { HttpRequest } from '../../src/http/admission/http-request.ts';
 import { answerParserFailure } from '../../src/http/observe/socket-failures.ts';
 import { failed } from '../../testkit/service/answer.ts';

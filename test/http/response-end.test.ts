@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import Fastify from 'fastify';
-import { noteRequest } from '../../src/http/admission/closing.ts';
+import { noteRequest } from '../../src/http/admission/connection.ts';
 import { traceRequests } from '../../src/http/observe/request-spans.ts';
 import { watchRequests } from '../../src/http/observe/request-watch.ts';
 import type { Measures } from '../../src/observability/port.ts';

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { AppError, errorAnswer } from '../../errors.ts';
 import type { Measures } from '../../observability/port.ts';
 import { nodeHttp } from '../node-http.ts';
-import { type Connection, closeAfterAnswers, noteRequest } from './closing.ts';
+import { type Connection, closeAfterAnswers, noteRequest } from './connection.ts';
 import { overloaded, type Turns } from './turn.ts';
 
 /**

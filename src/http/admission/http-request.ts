@@ -2,8 +2,7 @@ import { AppError } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import { nodeHttp } from '../node-http.ts';
 import { breakBody } from '../request/body.ts';
-import { closeAfterAnswers } from './closing.ts';
-import { exceedsShare } from './pipelining.ts';
+import { closeAfterAnswers, exceedsShare } from './connection.ts';
 
 /** As many small chunks as this are not gathered: most bodies are one chunk. */
 const FEW = 16;

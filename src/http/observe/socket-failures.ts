@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { AppError, errorAnswer } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import type { Measures } from '../../observability/port.ts';
-import { closeAfterAnswers, unfinishedRequest } from '../admission/closing.ts';
+import { closeAfterAnswers, unfinishedRequest } from '../admission/connection.ts';
 import { nodeHttp } from '../node-http.ts';
 import { breakBody } from '../request/body.ts';
 import { urlTooLong } from '../request/request-guard.ts';

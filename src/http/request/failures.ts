@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, errorBody } from '../../errors.ts';
 import type { Measures } from '../../observability/port.ts';
-import { closeAfterAnswers } from '../admission/closing.ts';
+import { closeAfterAnswers } from '../admission/connection.ts';
 import { asksHealth } from '../admission/door.ts';
 import { linesOf } from '../observe/request-log.ts';
 import { withChallenge } from './authorization.ts';

@@ -1,13 +1,17 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { http as limits } from '../../limits.ts';
-import { newestQueued, queueResponse } from './pipelining.ts';
 
 /** Node's fields on a connection: the response being sent, until the system has taken all of it, and the parser. */
 export type Connection = Socket & {
   _httpMessage?: ServerResponse | null;
   parser?: { incoming: IncomingMessage | null; getCurrentBuffer(): Buffer } | null;
 };
+
+/** The responses of a connection that wait for the one before theirs, oldest first. */
+const queues = new WeakMap<Socket, ServerResponse[]>();
+/** How many there are on all connections. */
+let waiting = 0;
 
 /** The text sent after the last response, to a client whose next request could not be read. */
 type LastWords = () => string;
@@ -26,6 +30,53 @@ const BODYLESS = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS']);
 export function noteRequest(request: IncomingMessage, response: ServerResponse): void {
   queueResponse(response);
   if (isLast(request)) closeAfterAnswers(request.socket);
+}
+
+/**
+ * When a client pipelines, `takeTurns` begins a request once the response before its own has been sent. While more than
+ * a few wait, nothing more is read from the connection.
+ * - No request overtakes another: a DELETE after a POST finds what the POST created (RFC 9112 §9.3.2).
+ * - No request begins after a response that closes the connection (RFC 9112 §9.6).
+ * - No response waits in memory: a client that requests many lists and reads none costs no more than one list.
+ */
+function queueResponse(response: ServerResponse): void {
+  if (!isPipelined(response)) return;
+  const { socket } = response.req;
+  const queue = queues.getOrInsertComputed(socket, createQueue);
+  waiting++;
+  if (queue.push(response) > limits.pipelinedRequests) socket.pause();
+  response.once('socket', () => {
+    if (queue.shift()) waiting--;
+    if (queue.length <= limits.pipelinedRequests && socket.isPaused()) socket.resume();
+  });
+}
+
+/**
+ * When a connection closes, Node 26.0 closes only the response whose turn it is. One listener closes all others, since a
+ * client may send any number of requests. Later versions close them, too, once more.
+ */
+function createQueue(socket: Socket): ServerResponse[] {
+  const queue: ServerResponse[] = [];
+  socket.once('close', () => {
+    waiting -= queue.length;
+    for (const response of queue.splice(0)) response.emit('close');
+  });
+  return queue;
+}
+
+/**
+ * Whether a connection has its share of the requests that may wait on all connections. What it sent in one piece is
+ * parsed although it is paused: more than two thousand requests. The fewer places are free, the smaller the share.
+ */
+export function exceedsShare(socket: Socket): boolean {
+  const own = queues.get(socket)?.length ?? 0;
+  const free = limits.waitingRequests - waiting;
+  return own > limits.pipelinedRequests && own >= free * limits.waitingShare;
+}
+
+/** Node assigns the connection to the response whose turn it is; that is nearly always the current one. */
+export function isPipelined(response: ServerResponse): boolean {
+  return response.socket === null;
 }
 
 function isLast({ method = '', headers }: IncomingMessage): boolean {
@@ -59,7 +110,7 @@ export function closeAfterAnswers(socket: Connection, lastWords?: LastWords): vo
 
 /** The last response that the client of a connection waits for. */
 function newestAnswer(socket: Connection): ServerResponse | undefined {
-  return newestQueued(socket) ?? socket._httpMessage ?? undefined;
+  return queues.get(socket)?.at(-1) ?? socket._httpMessage ?? undefined;
 }
 
 /** The request whose body is incomplete. */
