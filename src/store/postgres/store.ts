@@ -21,7 +21,7 @@ import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import { storeReads } from './engine/readings.ts';
 import { batched, createQueues, createWriter, type Queues } from './engine/writer.ts';
 import { creates } from './plants/creates.ts';
-import { keepAnswer, keptAnswer } from './plants/idempotency.ts';
+import { keyStore } from './plants/idempotency.ts';
 import { pageReads } from './plants/page-reads.ts';
 import { deletes } from './plants/plant-deletes.ts';
 import { endReads, namesCheck, plantPages } from './plants/plants.ts';
@@ -96,11 +96,7 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
       visibleOwners: visible.of,
       accessEpoch: heartbeat.epoch,
     },
-    keys: {
-      keptAnswer: (request, now) => keptAnswer(database, request, now),
-      keepAnswer: (once) =>
-        queues.run(keepAnswer(once), { user: once.user, hasLeft: () => false, once: undefined }),
-    },
+    keys: keyStore(database, queues.run),
     webhooks: { ...webhookStore(database, queues.run), health },
     deliveries,
     lanes,

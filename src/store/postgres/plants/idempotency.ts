@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Caller, KeptRecord, Once, RequestKey } from '../../../idempotency/port.ts';
-import { toKeptRecord } from '../../rows.ts';
+import type { Caller, KeyStore, Once, RequestKey } from '../../../idempotency/port.ts';
+import { ifFound, toKeptRecord } from '../../rows.ts';
 import { hadEffect, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import { type Bound, type Database, type Query, statement } from '../engine/database.ts';
 
@@ -60,20 +60,21 @@ const KEEP = statement`${INSERT.text}
   ON CONFLICT DO NOTHING
   RETURNING 1`;
 
-/** Records the answer to a request that changed nothing; false, without a change, if an unexpired record exists. */
-export function keepAnswer(once: Once): (query: Query) => Promise<boolean> {
-  return async (query) => {
-    const removal = removeOver([once]);
-    await query(removal.statement, removal.values);
-    return (await query(KEEP, recordOf(once))).length > 0;
-  };
-}
-
-export async function keptAnswer(
+/** @param run `Queues.run` */
+export function keyStore(
   { read }: Pick<Database, 'read'>,
-  request: RequestKey,
-  now: number,
-): Promise<KeptRecord | undefined> {
-  const [row] = await read(FIND, [request.user, requestOf(request), now]);
-  return row && toKeptRecord(row);
+  run: <T>(work: (query: Query) => Promise<T>, caller: Caller) => Promise<T>,
+): KeyStore {
+  return {
+    keptAnswer: async (request, now) =>
+      ifFound((await read(FIND, [request.user, requestOf(request), now]))[0], toKeptRecord),
+    keepAnswer(once) {
+      const caller: Caller = { user: once.user, hasLeft: () => false, once: undefined };
+      return run(async (query) => {
+        const removal = removeOver([once]);
+        await query(removal.statement, removal.values);
+        return (await query(KEEP, recordOf(once))).length > 0;
+      }, caller);
+    },
+  };
 }
