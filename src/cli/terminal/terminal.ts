@@ -24,12 +24,12 @@ export type Line = string | readonly (string | Styled)[];
 
 /** Prints lines of data. Standard output gets nothing else. */
 export function print(lines: readonly Line[]): void {
-  put(process.stdout, inFull(lines, process.stdout));
+  process.stdout.write(inFull(lines, process.stdout));
 }
 
 /** Prints the start of a line whose rest follows later. */
 export function printBeginning(line: Line): void {
-  put(process.stdout, rendered(line, process.stdout));
+  process.stdout.write(rendered(line, process.stdout));
 }
 
 /** Prints a value as indented JSON; integers keep all digits. */
@@ -82,12 +82,12 @@ export function say(...lines: readonly Line[]): void {
 
 /** Tells a person what they need even with `--quiet`: a failure, a question, or what is shown only once. */
 export function insist(...lines: readonly Line[]): void {
-  put(process.stderr, inFull(lines, process.stderr));
+  process.stderr.write(inFull(lines, process.stderr));
 }
 
 /** Echoes what a person types at a question, and cursor movements: for `readline` only. */
 export function echo(typed: Buffer): void {
-  put(process.stderr, typed);
+  process.stderr.write(typed);
 }
 
 export function isOutputShown(): boolean {
@@ -115,7 +115,7 @@ export function replaceLine(text: string): void {
   if (!isWatched()) return;
   cursorTo(process.stderr, 0);
   clearLine(process.stderr, 0);
-  put(process.stderr, visible(text).slice(0, columnsOf('said') - 1));
+  process.stderr.write(visible(text).slice(0, columnsOf('said') - 1));
 }
 
 /**
@@ -195,10 +195,6 @@ function rendered(line: Line, stream: Stream): string {
 /** The stream reports a failure itself, a moment later. */
 function putAll(text: string): Promise<void> {
   return new Promise((resolve) =>
-    put(process.stdout, text, (error) => (error ? setImmediate(resolve) : resolve())),
+    process.stdout.write(text, (error) => (error ? setImmediate(resolve) : resolve())),
   );
-}
-
-function put(stream: Stream, safe: string | Buffer, done?: (error?: Error | null) => void): void {
-  stream.write(safe, done);
 }
