@@ -73,14 +73,12 @@ const isAnonymous = ({ username, password }: URL) => username === '' && password
 
 const withoutSlash = ({ href }: URL) => href.replace(/\/+$/, '');
 
-/** This many requests in this many seconds. */
-type Rate = { requests: number; seconds: number };
-
 export const rateForm = `a number up to ${access.mostRequests} and a time such as 600/1m, in s, m or h and at most 24h`;
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 const DAY = 24 * 3600;
 
-export function parseRate(text: string): Rate {
+/** This many requests in this many seconds. */
+export function parseRate(text: string) {
   const [, count, time, unit = ''] = /^([1-9]\d{0,9})\/([1-9]\d{0,4})([smh])$/.exec(text) ?? [];
   const rate = { requests: Number(count), seconds: Number(time) * (SECONDS[unit] ?? Number.NaN) };
   if (rate.requests <= access.mostRequests && rate.seconds <= DAY) return rate;

@@ -1,7 +1,6 @@
-import type { DatabaseUrl } from '../../config/database-url.ts';
 import type { Measures } from '../../observability/port.ts';
 import type { PlantStore } from '../../plants/port.ts';
-import type { Clock, Log } from '../../runtime.ts';
+import type { Clock } from '../../runtime.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
 import { listEnds } from '../list-end.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
@@ -18,6 +17,7 @@ import { createLanesOfMain } from './deliveries/lane-client.ts';
 import { webhookStore } from './deliveries/webhooks.ts';
 import { type Database, openDatabase, statementOf } from './engine/database.ts';
 import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
+import type { DatabaseOptions } from './engine/primary.ts';
 import { storeReads } from './engine/readings.ts';
 import { batched, createQueues, createWriter, type Queues } from './engine/writer.ts';
 import { creates } from './plants/creates.ts';
@@ -28,20 +28,16 @@ import { endReads, namesCheck, plantPages } from './plants/plants.ts';
 import { type Heartbeat, startHeartbeat } from './replicas/heartbeat.ts';
 import { createNews } from './replicas/news.ts';
 
-export type PostgresOptions = WriteRules & {
-  url: DatabaseUrl;
-  /** The most open connections; one more listens for hints. */
-  connections: number;
-  /** The connections of the sender thread, in addition; default 1. */
-  sendingConnections?: number;
-  /** Whether connections go through a pooler that assigns a session per transaction. */
-  pooled: boolean;
-  clock: Clock;
-  log: Log;
-  measures?: Measures | undefined;
-  /** Called with the name of each migration applied. */
-  onMigration?: (name: string) => void;
-};
+/** One connection more than `connections` listens for hints. */
+export type PostgresOptions = WriteRules &
+  DatabaseOptions & {
+    /** The connections of the sender thread, in addition; default 1. */
+    sendingConnections?: number;
+    clock: Clock;
+    measures?: Measures | undefined;
+    /** Called with the name of each migration applied. */
+    onMigration?: (name: string) => void;
+  };
 
 export type PostgresStore = Store & {
   /** The clock that due times refer to: the database's, the same for all replicas. */

@@ -1,7 +1,5 @@
-import type { DatabaseUrl } from '../../../config/database-url.ts';
 import { AppError } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
-import type { Log } from '../../../runtime.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../../copy.ts';
 import { checksumInSql, type Summary, summaryOf } from '../../copy.ts';
 import { unavailable } from '../../write-outcomes.ts';
@@ -9,24 +7,18 @@ import { HEEDS_COUNTERS } from '../plants/assigned-ids.ts';
 import { type Database, openDatabase, type Query, type Row, type Statement, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
-import { withOwnClient } from './primary.ts';
+import { type DatabaseOptions, withOwnClient } from './primary.ts';
 
-export type ImportOptions = {
-  url: DatabaseUrl;
-  /** Whether connections go through a pooler that assigns a session per transaction. */
-  pooled: boolean;
-  now: number;
-  log: Log;
-};
+type ImportOptions = Omit<DatabaseOptions, 'connections'> & { now: number };
 
 /**
  * Opens a database to receive the copy of another store; creates and migrates the store there. While the table
  * `copy_progress` exists, nobody else opens it (`refuseUnfinishedCopy`).
  */
-export async function openImport({ url, pooled, now, log }: ImportOptions): Promise<CopyTarget> {
-  const database = openDatabase({ url, pooled, log, connections: limits.connectionsOfVerb });
+export async function openImport({ now, ...options }: ImportOptions): Promise<CopyTarget> {
+  const database = openDatabase({ ...options, connections: limits.connectionsOfVerb });
   try {
-    const onWait = () => log.warn({}, SCHEMA_WAITS);
+    const onWait = () => options.log.warn({}, SCHEMA_WAITS);
     await migrate(database, { now, allowsCopy: true, onWait });
   } catch (error) {
     await database.close();

@@ -1,12 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import {
-  type Bounds,
-  type Stretch,
-  stretchesOf,
-  toOwner,
-  type VisibleOwners as Visible,
-  visibleCache,
-} from '../../visible-owners.ts';
+import { type Bounds, type Stretch, stretchesOf, toOwner, visibleCache } from '../../visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export type VisibleOwners = ReturnType<typeof visibleOwners>;
@@ -19,11 +12,8 @@ export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () =>
     WHERE s.viewer = ?`);
   const named = db.prepare('SELECT name FROM users WHERE id = ? AND deleted_at IS NULL');
   const known = visibleCache(epoch);
-  const visible = (viewer: number) => known.get(viewer) ?? lookUp(viewer);
-
-  function lookUp(viewer: number): Visible {
-    return known.keeper()(viewer, snapshot.read(() => sharing.all(viewer)).map(toOwner));
-  }
+  const visible = (viewer: number) =>
+    known.get(viewer) ?? known.keeper()(viewer, snapshot.read(() => sharing.all(viewer)).map(toOwner));
 
   function nameOf(owner: number): string | undefined {
     const name = snapshot.read(() => named.get(owner)?.name);
