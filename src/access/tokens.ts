@@ -2,8 +2,7 @@ import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { access } from '../limits.ts';
 import { LAST_TIME, type Runtime } from '../runtime.ts';
-import type { AccessContext, StoredToken } from './port.ts';
-import type { Scope } from './scopes.ts';
+import type { AccessContext, NewToken, StoredToken } from './port.ts';
 
 const PREFIX = 'pst_';
 const RANDOM_LENGTH = 32;
@@ -55,12 +54,8 @@ export function newToken({ random, ids, clock }: Runtime) {
   return { token, kept: { id: ids.next('tok'), hash: hashToken(token), createdAt: clock.now() } };
 }
 
-type TokenRequest = {
-  /** The user's name. */
-  user: string;
-  /** Must satisfy `isLabel`. */
-  label: string;
-  scopes: readonly Scope[];
+/** `label` must satisfy `isLabel`. */
+type TokenRequest = Pick<NewToken, 'user' | 'label' | 'scopes'> & {
   /** How long the token is valid, in milliseconds. Absent: until it is revoked. */
   expiresInMs?: number | undefined;
 };

@@ -1,15 +1,11 @@
 import { retryLater } from '../errors.ts';
 import { list as limits } from '../limits.ts';
-import type { ListOrder, PlantField, PlantPage, PlantStore, Position } from './port.ts';
+import type { PageQuery, PlantPage, PlantStore, Position } from './port.ts';
 
-type ListRequest = {
-  viewer: number;
-  /** By id when absent. */
-  order?: ListOrder | undefined;
+type ListRequest = Pick<PageQuery, 'viewer' | 'order' | 'fields'> & {
   /** Where the list begins; by default at its start. `last`: at its last `limit` plants, or at its start without one. */
   from: Position | 'last' | undefined;
   limit: number | undefined;
-  fields: readonly PlantField[];
 };
 
 type PlantList = {

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { access as limits } from '../limits.ts';
 import { MAX_FOLDED, MAX_ID, MIN_ID, type PlantId } from '../plants/plant.ts';
-import type { Ends, ListOrder, Position } from '../plants/port.ts';
+import type { ListOrder, PageQuery, Position } from '../plants/port.ts';
 
 /** The owners whose plants a viewer may read, in list order: the viewer, then those who share with them, by name. */
 export type VisibleOwners = {
@@ -26,12 +26,7 @@ export type Stretch = {
   names?: { first: string; last: string; most: PlantId };
 };
 
-export type Bounds = {
-  order?: ListOrder | undefined;
-  from: Position | undefined;
-  through?: Position | undefined;
-  ends?: Ends | undefined;
-};
+export type Bounds = Pick<PageQuery, 'order' | 'from' | 'ends'> & Partial<Pick<PageQuery, 'through'>>;
 
 /** @param sharing the users who share with the viewer, in any order */
 function visibleOwners(viewer: number, sharing: readonly Owner[]): VisibleOwners {
