@@ -42,7 +42,7 @@ export type App = {
   stop(): Promise<void>;
 };
 
-export type AppOptions = {
+type AppOptions = {
   log?: FastifyBaseLogger | undefined;
   /**
    * Called when the store has failed for good, such as in a commit with an unknown outcome, and the requests in

@@ -35,7 +35,7 @@ export type EndedRequest = {
 
 /** `writes`: the commands of requests. `dispatch`: the outcomes of attempts. */
 export const queueNames = ['writes', 'dispatch'] as const;
-export type QueueName = (typeof queueNames)[number];
+type QueueName = (typeof queueNames)[number];
 
 /** A batch of commands or outcomes, committed in one or a few transactions. */
 export type EndedBatch = {
@@ -49,7 +49,7 @@ export type EndedBatch = {
 
 /** The result of an attempt for its delivery: done, to be retried, or given up. */
 export const attemptEnds = ['delivered', 'retrying', 'failed'] as const;
-export type AttemptEnd = (typeof attemptEnds)[number];
+type AttemptEnd = (typeof attemptEnds)[number];
 
 /** What the store reports about itself when asked. */
 export type StoreReadings = {

@@ -48,7 +48,7 @@ export type SqliteOptions = WriteRules & {
   onFatal(failure: StoreFailure): void;
 };
 
-export type SqliteStore = Store & {
+type SqliteStore = Store & {
   /** The newest event's id. New ids must be greater, since their order is that of the feed. */
   latestEvent(): string | undefined;
 };

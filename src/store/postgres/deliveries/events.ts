@@ -12,7 +12,7 @@ const OFFSET = `(SELECT value FROM meta WHERE name = 'tx_offset')`;
 export const FEED_TX = `(SELECT pg_current_xact_id()::text::bigint + ${OFFSET})`;
 
 /** Every transaction below this is over: their events are the feed, and none is added between them. */
-export const FEED_END = `(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${OFFSET})`;
+const FEED_END = `(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${OFFSET})`;
 
 /** The position after an event: the number of the transaction that wrote it, and its id. */
 type FeedPosition = { tx: string; event: string };

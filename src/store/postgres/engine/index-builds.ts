@@ -11,7 +11,7 @@ import { BEGIN_WITHOUT_TIMEOUTS } from './session.ts';
  * `CREATE INDEX` blocks writes while it reads a large table, and `CONCURRENTLY` cannot run in a transaction.
  */
 
-export type BuildOptions = {
+type BuildOptions = {
   /** Whether it is still missing: another program may have been faster. */
   isMissing(): Promise<boolean>;
   /** Called once in a while as long as a build waits for another transaction. */

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { storeSchema } from '../files/inspect.ts';
 
 /** A token that becomes valid again, or for longer, when a backup replaces the store. */
-export type RevivedToken = { id: string; user: string; label: string };
+type RevivedToken = { id: string; user: string; label: string };
 
 export type Comparison = {
   /** Undefined when unknown: these are different stores, or one of them cannot be read. */
