@@ -198,7 +198,9 @@ for (const [typed, first] of [
   ['40900', /^(?:409 Conflict|Create a plant)/],
   ['GET /plants', /^List plants GET \/plants/],
   ['pagination', /cursor/i],
-  ['healthcheck', /^Health/],
+  ['healthchecks', /^Health/],
+  ['rate limiting', /42900|429 /],
+  ['environment variables', /^Configuration/],
   ['dead letter', /^Redeliver an event/],
   ['rotate secrte', /secret/i],
 ] as const) {

@@ -10,7 +10,10 @@ const SYNONYMS = {
   'api key': 'token',
   'rate limit': '42900',
   docker: 'container',
+  'environment variable': 'configuration',
   k8s: 'kubernetes',
+  sdk: 'client',
+  swagger: 'openapi',
   sse: 'stream',
 };
 const MOST_FOUND = 12;
@@ -109,8 +112,11 @@ async function loadIndex() {
 /** All words together; or, for what the documentation calls otherwise, all words of that. */
 function queryOf(text) {
   const typed = text.trim().toLowerCase();
-  const others = Object.keys(SYNONYMS).filter((name) => typed.includes(name));
-  const queries = [typed, ...others.map((name) => typed.replace(name, SYNONYMS[name]))];
+  // With its ending, as in "rate limiting".
+  const others = Object.entries(SYNONYMS).map(([name, ours]) =>
+    typed.replace(new RegExp(`\\b${name}\\w*`), ours),
+  );
+  const queries = [...new Set([typed, ...others])];
   return { combineWith: 'OR', queries: queries.map((query) => ({ combineWith: 'AND', queries: [query] })) };
 }
 
