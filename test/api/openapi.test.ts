@@ -352,6 +352,43 @@ test('the failures that every operation has are in the document', async () => {
   }
 });
 
+test('the document names the rate limit on exactly the answers that carry it', async (t) => {
+  const limited = await startService({ RATE_LIMIT: '1000/1m' });
+  t.after(() => limited.stop());
+  const post = (body: string, headers = {}) => limited.request('POST', '/plants', { body, headers });
+  const raw = (line: string, ...more: string[]) =>
+    exchange(limited.port, head(line, ...usual(limited), ...more));
+  const answers = [
+    await post('{"id":1,"name":"Alder"}', { 'idempotency-key': 'a' }),
+    await post('{"id":2,"name":"Alder"}', { 'idempotency-key': 'a' }),
+    await post('{"id":1,"name":"Alder"}'),
+    await post('{'),
+    await post(' '.repeat(70_000)),
+    await post('{}', { 'content-type': 'text/plain' }),
+    await limited.request('POST', '/plants', { body: '{}', token: 'unknown' }),
+    await limited.request('POST', '/plants', {
+      body: '{}',
+      token: await limited.tokenFor('b', { scopes: [] }),
+    }),
+    await limited.request('POST', `/plants?x=${'x'.repeat(9000)}`),
+    await post('{}', { 'x-large': 'x'.repeat(40_000) }),
+    await raw('POST /plants HTTP/1.1', 'Expect: x'),
+    await raw('POST /plants HTTP/2.0'),
+    await exchange(
+      limited.port,
+      head('POST /plants HTTP/1.1', ...usual(limited), 'Transfer-Encoding: gzip, chunked') + chunk(''),
+    ),
+  ];
+  const told = document.paths['/plants'].post.responses;
+  const isTold = ({ status }: Answer) => Object.hasOwn(resolved(told[status]).headers, 'RateLimit');
+  const statuses = answers.map(({ status }) => status);
+  assert.deepEqual(statuses, [201, 422, 409, 400, 413, 415, 401, 403, 414, 431, 417, 505, 501]);
+  assert.deepEqual(
+    answers.map(isTold),
+    answers.map(({ headers }) => headers.has('ratelimit')),
+  );
+});
+
 test('the failures of a body are in the document', async () => {
   for (const [method, path] of operations) {
     if (document.paths[path][method].requestBody === undefined) continue;

@@ -43,6 +43,8 @@ export const RATE_LIMIT = ['RateLimit', 'RateLimit-Policy'];
 /** On every answer to a key that was used before. */
 export const REPLAYED = 'Idempotent-Replayed';
 
+/** Answered to requests whose token is not looked at, or not valid. */
+const UNCOUNTED = [401, 414, 417, 431, 501, 505];
 const CHALLENGED = [400, 401, 403];
 const TO_BE_RETRIED = [429, 503];
 
@@ -89,7 +91,7 @@ function describe(status: number, codes: readonly ErrorCode[]) {
       ...(CHALLENGED.includes(status) ? ['WWW-Authenticate'] : []),
       ...(TO_BE_RETRIED.includes(status) ? ['Retry-After'] : []),
       'X-Request-Id',
-      ...(status === 401 ? [] : RATE_LIMIT),
+      ...(UNCOUNTED.includes(status) ? [] : RATE_LIMIT),
     ]),
     content: { 'application/json': { schema: ErrorObject } },
   };
