@@ -48,7 +48,8 @@ accepts an \`Idempotency-Key\`, so [retries are safe](../how-to/retry-safely.md)
 \`If-None-Match\`: if the list has not changed, the answer is 304, without a body. Browsers do so by themselves; with curl:
 
 \`\`\`console
-$ curl -sS "$API/plants?limit=20" -H "$AUTH" --etag-compare plants.etag --etag-save plants.etag -o plants.json
+$ curl -sS "$API/plants?limit=20" -H "Authorization: Bearer $TOKEN" \\
+    --etag-compare plants.etag --etag-save plants.etag -o plants.json
 \`\`\``;
 
 function indexPage(): string {
