@@ -232,11 +232,11 @@ test('a secret of 24 to 64 bytes is accepted', async () => {
   }
 });
 
-test('an already parsed body is a programming error', async () => {
-  for (const parsed of [JSON.parse(body), undefined, null, [1]]) {
+test('a parsed body, or an ArrayBuffer, is a programming error', async () => {
+  for (const parsed of [JSON.parse(body), undefined, null, [1], new ArrayBuffer(2)]) {
     await assert.rejects(verifyWebhook({}, parsed, symmetric.secret), (error: Error) => {
       assert.equal(error.constructor, TypeError);
-      return error.message.startsWith('rawBody must be the body as received');
+      return error.message === 'rawBody must be the body as received: a string or a Uint8Array, not parsed.';
     });
   }
 });

@@ -131,7 +131,7 @@ function readBody(body: unknown): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
   // Not `instanceof`: test runners and frames pass a Uint8Array from another realm.
   if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
-  throw new TypeError('rawBody must be the body as received, text or bytes, not parsed.');
+  throw new TypeError('rawBody must be the body as received: a string or a Uint8Array, not parsed.');
 }
 
 /** The single value of a header. If a proxy added another, nobody knows which one counts. */
