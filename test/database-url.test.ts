@@ -55,6 +55,11 @@ const MALFORMED = [
   'postgres://ann:canary@/plants',
   'postgres://ann@db/plants?sslmode=require&host=elsewhere',
   'postgres://ann@db/plants?password=canary',
+  'postgres://ann@db/plants?%70assword=canary',
+  'postgres://ann:canary%@db/plants',
+  'postgres://ann:canary%ff@db/plants',
+  'postgres://ann%zz:canary@db/plants',
+  'postgres://ann:canary@db/plants%ff',
   'postgres://ann:canary@db,/plants',
   'postgres://ann:canary@,db/plants',
   'postgres://ann:can@ary@db/plants',
@@ -97,5 +102,33 @@ test('a TLS mode that requires a certificate is translated for the client', () =
   }
   const like = '?sslmode=require&uselibpqcompat=true';
   assert.ok(parseDatabaseUrl(`postgres://db/plants${like}`).urlFor(host).endsWith(like));
-  assert.throws(() => parseDatabaseUrl('postgres://db/plants?sslmode=bogus'), /The sslmode must be one of/);
+});
+
+test('a TLS mode that would be ignored is refused, so that no password is sent without TLS', () => {
+  for (const query of [
+    'sslmode=bogus',
+    'sslmode',
+    'sslMode=require',
+    'ssl_mode=require',
+    'SSL-MODE=REQUIRED',
+  ]) {
+    assert.throws(
+      () => parseDatabaseUrl(`postgres://ann:canary@db/plants?application_name=x&${query}`),
+      /^Error: The parameter sslmode must be one of disable, .*\.$/,
+      query,
+    );
+  }
+});
+
+test('timeouts that would replace those of the service are refused by name', () => {
+  for (const name of [
+    'query_timeout',
+    'statement_timeout',
+    'lock_timeout',
+    'idle_in_transaction_session_timeout',
+  ]) {
+    assert.throws(() => parseDatabaseUrl(`postgres://db/plants?${name}=0`), {
+      message: `The service has its own ${name}; remove it from the database URL.`,
+    });
+  }
 });

@@ -18,6 +18,15 @@ export type DatabaseUrl = {
 
 const PORT = 5432;
 const SSL_MODES = new Set(['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']);
+/** These would silently override the part before the question mark. */
+const OVERRIDING = new Set(['host', 'port', 'user', 'password', 'dbname', 'database']);
+/** These would silently override the limits that the service relies on. */
+const TIMEOUTS = new Set([
+  'query_timeout',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+]);
 const FORM = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^?#]*)?(\?[^#]*)?$/;
 
 /** Throws an `Error` whose message is a sentence with the rule. */
@@ -26,16 +35,13 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   const hosts = authority.split(',').map(parseHost);
   const database = path.slice(1);
   if (!FORM.test(text) || hosts.includes(undefined) || database === '' || /\s/.test(text)) throw malformed();
-  const mode = /[?&]sslmode=([^&]*)/.exec(query)?.[1] ?? 'disable';
-  if (!SSL_MODES.has(mode)) throw new Error(`The sslmode must be one of ${[...SSL_MODES].join(', ')}.`);
-  // These would silently override the part before the question mark.
-  if (/[?&](?:host|port|user|password|dbname|database)=/.test(query)) throw malformed();
+  for (const [name, value] of new URLSearchParams(query)) checkParameter(name, value);
   const named = hosts.filter((host) => host !== undefined);
   const prefix = userInfo === undefined ? '' : `${userInfo}@`;
   const user = userInfo?.split(':')[0];
   const urlFor = (host: Host) => `postgres://${prefix}${addressOf(host)}${path}${verifying(query)}`;
-  // `URL` detects other errors: an invalid escape, or an invalid character in a host.
-  if (named.some((host) => !URL.canParse(urlFor(host)))) throw malformed();
+  // `URL` detects an invalid character in a host, but no invalid escape.
+  if (named.some((host) => !URL.canParse(urlFor(host))) || !isDecodable(prefix + path)) throw malformed();
   return {
     hosts: named,
     urlFor,
@@ -47,6 +53,26 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
 /** Host and port as in a URL. */
 export function addressOf({ host, port }: Host): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Throws when the library would silently do something else. */
+function checkParameter(name: string, value: string): void {
+  if (OVERRIDING.has(name)) throw malformed();
+  if (TIMEOUTS.has(name))
+    throw new Error(`The service has its own ${name}; remove it from the database URL.`);
+  // A misspelt name would be ignored, and the connection would not use TLS.
+  if (/^ssl[-_]?mode$/i.test(name) && (name !== 'sslmode' || !SSL_MODES.has(value))) {
+    throw new Error(`The parameter sslmode must be one of ${[...SSL_MODES].join(', ')}.`);
+  }
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The library treats each of these as `verify-full`, with a long warning, unless it is set to be like libpq. */
