@@ -147,6 +147,8 @@ export const identityProvider = {
   fetchMs: 5 * SECOND,
   /** The provider's discovery document and key set: far more than a large provider's dozen keys take. */
   documentBytes: 256 * KIB,
+  /** Characters of a wrong issuer in the discovery document that the log repeats. */
+  shownIssuer: 255,
   /** Older keys are refreshed in the background, so that a withdrawn key stops working. */
   refreshMs: 5 * 60 * SECOND,
   /** Keys older than this, because no request came, are refreshed before a request uses them. */

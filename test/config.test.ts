@@ -215,6 +215,22 @@ test('--data-dir together with a database is a problem; DATA_DIR is ignored', ()
   assert.match(problemsOf(env, { dataDir: 'elsewhere' }).join(), /^--data-dir: DATABASE_URL is set/);
 });
 
+test('the names that tokens are checked by have no white space around them, which would refuse every token', () => {
+  const names = { JWT_AUDIENCE: 'https://plants', JWT_USER_CLAIM: 'sub', JWT_SCOPE_CLAIM: 'my scopes' };
+  const env = { JWT_ISSUER: 'https://id', ...names };
+  assert.equal(readConfig(env).jwtScopeClaim, 'my scopes');
+  for (const [name, value] of Object.entries(names)) {
+    for (const spaced of [` ${value}`, `${value} `, `${value}\u00a0`, `\ufeff${value}`, ' ']) {
+      const problems = problemsOf({ ...env, [name]: spaced });
+      assert.match(
+        problems.join(),
+        new RegExp(`^${name}: The \\w+ must be .* surrounding white space\\.`),
+        spaced,
+      );
+    }
+  }
+});
+
 test('a public URL loses its trailing slash', () => {
   assert.equal(readConfig({ PUBLIC_URL: 'https://example.org/' }).publicUrl, 'https://example.org');
   assert.equal(

@@ -80,6 +80,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'identityProvider.skewSeconds': '401 `40102` for an expired JWT, `40101` for one that is not valid yet.',
   'identityProvider.fetchMs': 'The known keys stay in use; 503 `50304` without any.',
   'identityProvider.documentBytes': 'The known keys stay in use; 503 `50304` without any.',
+  'identityProvider.shownIssuer': 'The log omits the rest.',
   'identityProvider.refreshMs': 'The keys are fetched again; until they arrive, the known ones stay in use.',
   'identityProvider.trustedMs': 'The next request with a JWT waits until the keys have been fetched again.',
   'identityProvider.unknownKeyMs':

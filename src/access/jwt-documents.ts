@@ -36,7 +36,8 @@ async function discover(issuer: string, signal: AbortSignal): Promise<string> {
   const document = await fetchObject(url, signal);
   // Otherwise one issuer's provider could speak for another (OpenID Connect Discovery 1.0 §4.3).
   if (document.issuer !== issuer) {
-    throw new Error(`${url} names the issuer ${JSON.stringify(document.issuer)}, not ${issuer}`);
+    const named = JSON.stringify(document.issuer)?.slice(0, limits.shownIssuer);
+    throw new Error(`${url} names the issuer ${named}, not ${issuer}`);
   }
   const found = typeof document.jwks_uri === 'string' ? URL.parse(document.jwks_uri) : null;
   const isSafe = found?.protocol === 'https:' || (found?.protocol === 'http:' && issuer.startsWith('http:'));
@@ -73,5 +74,6 @@ async function readText(response: Response, url: string): Promise<string> {
       throw new Error(`${url} returned more than ${limits.documentBytes} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  // Skips a byte order mark, as clients of identity providers usually do.
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }

@@ -137,7 +137,8 @@ const REASONS: Readonly<Record<string, string>> = {
   [errors.JWSInvalid.code]: 'it is not a signed JWT',
   [errors.JWTInvalid.code]: 'it is not a signed JWT',
   [errors.JWKSNoMatchingKey.code]: 'it is signed with a key that the identity provider does not publish',
-  [errors.JWKSMultipleMatchingKeys.code]: 'it does not name the key it is signed with (kid)',
+  [errors.JWKSMultipleMatchingKeys.code]:
+    'its header (kid) does not name exactly one key of the identity provider',
   [errors.JWSSignatureVerificationFailed.code]: 'its signature is wrong',
 };
 

@@ -102,8 +102,11 @@ export function parseOrigins(text: string): readonly string[] {
 
 export function parseText(what: string): (text: string) => string {
   return (text) => {
-    if (/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text)) return text;
-    throw new Error(`The ${what} must be at most 255 characters without control characters.`);
+    // White space around it is easily overlooked, and matches no claim.
+    if (/^(?!\s)[^\p{Cc}\p{Cs}]{1,255}(?<!\s)$/u.test(text)) return text;
+    throw new Error(
+      `The ${what} must be at most 255 characters, without control characters and surrounding white space.`,
+    );
   };
 }
 

@@ -80,6 +80,21 @@ describe('the documents of an identity provider', () => {
     }
   });
 
+  test('of a very long issuer are refused with the beginning of it', async () => {
+    await using server = await serve(() => ({ [DISCOVERY]: { body: { issuer: 'x'.repeat(100_000) } } }));
+    const fetchKeys = createKeySource({ issuer: server.origin, jwksUrl: undefined }, NEVER);
+    await assert.rejects(fetchKeys(), ({ message }: Error) => {
+      assert.match(message, /names the issuer "x{200,}, not http/);
+      return message.length < 500;
+    });
+  });
+
+  test('may begin with a byte order mark', async () => {
+    await using server = await serve(() => ({ '/keys': { body: `\uFEFF${JSON.stringify(keys)}` } }));
+    const location = { issuer: server.origin, jwksUrl: `${server.origin}/keys` };
+    assert.deepEqual(await createKeySource(location, NEVER)(), keys);
+  });
+
   test('that do not name a location of keys are refused', async () => {
     for (const jwks_uri of [undefined, 7, '/keys', 'file:///etc/passwd', 'data:application/json,{}']) {
       await using server = await serve((origin) => ({ [DISCOVERY]: { body: { issuer: origin, jwks_uri } } }));
