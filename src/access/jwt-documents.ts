@@ -52,17 +52,31 @@ function discoveryUrl(issuer: string): string {
   return url.href;
 }
 
-/** Follows no redirect: it could lead to a host that the operator did not name. */
+/**
+ * Follows no redirect: it could lead to a host that the operator did not name. Each error names the URL, since a setting
+ * or the discovery document may have a wrong one.
+ */
 async function fetchObject(url: string, signal: AbortSignal): Promise<Record<string, unknown>> {
-  const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } });
+  const accept = 'application/json';
+  const response = await fetch(url, { signal, redirect: 'manual', headers: { accept } }).catch((cause) => {
+    throw new Error(`${url} did not answer`, { cause });
+  });
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`${url} returned status ${response.status}`);
   }
   const text = await readText(response, url);
-  const value: unknown = JSON.parse(text);
+  const value = parseJson(text, url);
   if (typeof value !== 'object' || value === null) throw new Error(`${url} did not return an object`);
   return { ...value };
+}
+
+function parseJson(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Error(`${url} did not return JSON`, { cause });
+  }
 }
 
 async function readText(response: Response, url: string): Promise<string> {

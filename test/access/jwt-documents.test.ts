@@ -134,7 +134,7 @@ describe('the documents of an identity provider', () => {
 
   test('that are not JSON objects, or too large, are refused', async () => {
     for (const [body, message] of [
-      ['<html>', /JSON/],
+      ['<html>', /^Error: http:\/\/127\.0\.0\.1:\d+\/keys did not return JSON$/],
       ['null', /an object/],
       ['"keys"', /an object/],
       ['', /JSON/],
@@ -149,10 +149,17 @@ describe('the documents of an identity provider', () => {
   test('that do not arrive are given up after a time, and when the service stops', async () => {
     await using server = await serve(() => ({ '/keys': 'silence' }));
     const location = { issuer: server.origin, jwksUrl: `${server.origin}/keys` };
-    await assert.rejects(createKeySource(location, NEVER, 50)(), { name: 'TimeoutError' });
+    const message = `${location.jwksUrl} did not answer`;
+    const rejects = (fetched: Promise<unknown>, name: string) =>
+      assert.rejects(fetched, (error: Error) => {
+        assert.equal(error.message, message);
+        assert.ok(error.cause instanceof Error && error.cause.name === name);
+        return true;
+      });
+    await rejects(createKeySource(location, NEVER, 50)(), 'TimeoutError');
     const stopped = new AbortController();
     const fetched = createKeySource(location, stopped.signal)();
     stopped.abort();
-    await assert.rejects(fetched, { name: 'AbortError' });
+    await rejects(fetched, 'AbortError');
   });
 });
