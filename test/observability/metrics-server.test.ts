@@ -123,6 +123,18 @@ test('it stops at once, whatever is open, and may be stopped twice', async (t) =
   await assert.rejects(fetch(url));
 });
 
+test('a METRICS_HOST that the machine does not have is named, also with a free port', async (t) => {
+  const { dataDir } = await makePlace(t);
+  // For documentation (RFC 5737).
+  const env = { METRICS_PORT: '0', METRICS_HOST: '203.0.113.1' };
+  const { code, stderr } = await failToServe(dataDir, { env });
+  assert.equal(code, 1);
+  assert.equal(
+    stderr,
+    'error: This machine has no address 203.0.113.1 to listen on. Choose another with --metrics-host.\n',
+  );
+});
+
 test('a METRICS_PORT in use ends the start with 1 and one line, and no token is shown', async (t) => {
   const place = await makePlace(t);
   const other = createServer().listen(0, '127.0.0.1');

@@ -129,11 +129,11 @@ function startFailure(error: unknown, config: Config): unknown {
   return text === undefined ? storeFailure(error, config.dataDir) : new Failure(text, { cause: error });
 }
 
-/** Node names the port, or the host that does not resolve. */
+/** Node names the port, unless it is 0, and the address, or the host that does not resolve. */
 function triedAddress(error: Error, { port, host, metricsPort, metricsHost }: Config): Address {
+  const tried = 'hostname' in error ? error.hostname : 'address' in error ? error.address : undefined;
   const isOfMetrics =
-    ('port' in error && error.port === metricsPort) ||
-    ('hostname' in error && error.hostname === metricsHost && metricsHost !== host);
+    ('port' in error && error.port === metricsPort) || (tried === metricsHost && metricsHost !== host);
   return isOfMetrics && metricsPort !== undefined
     ? { port: metricsPort, host: metricsHost, portFlag: '--metrics-port', hostFlag: '--metrics-host' }
     : { port, host, portFlag: '--port', hostFlag: '--host' };
