@@ -60,7 +60,9 @@ export function connect(options: ConnectOptions, connected: Connected): Socket |
   socket.once(isTls ? 'secureConnect' : 'connect', () => {
     // From here on the user of the connection handles its errors.
     socket.off('error', fail);
-    const wrong = refusedError(options, socket.remoteAddress ?? '');
+    const { remoteAddress } = socket;
+    // The system has forgotten the address of a peer that has reset the connection.
+    const wrong = remoteAddress === undefined ? resetError() : refusedError(options, remoteAddress);
     if (wrong === undefined) {
       connected(null, socket);
       return;
@@ -94,6 +96,10 @@ function guardedLookup({ target, url, onTry }: ConnectOptions): LookupFunction {
       (error: Error) => callback(error, []),
     );
   };
+}
+
+function resetError(): Error {
+  return Object.assign(new Error('reset'), { code: 'ECONNRESET' });
 }
 
 function refusedError({ target, url }: ConnectOptions, address: string): Error | undefined {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer as createHttpsServer } from 'node:https';
+import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createServer, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
 import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
@@ -119,6 +120,20 @@ test('a receiver that closes the connection during the TLS handshake is a failur
   await using server = await startSocketServer((socket) => socket.once('data', () => socket.end()));
   assert.equal(
     (await sender.send(to(server.port))).error,
+    'The receiver closed the connection while it was being opened.',
+  );
+});
+
+test('a receiver that resets the connection with the end of the TLS handshake is not said to be refused', async () => {
+  await using server = await tlsServer(good);
+  await using resetting = await startSocketServer((socket) => {
+    const onward = connect(server.port, '127.0.0.1');
+    socket.pipe(onward);
+    onward.once('data', (flight) => reply(socket, flight, 'reset'));
+    socket.on('close', () => onward.destroy());
+  });
+  assert.equal(
+    (await sender.send(to(resetting.port))).error,
     'The receiver closed the connection while it was being opened.',
   );
 });
