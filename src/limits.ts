@@ -402,6 +402,13 @@ export const sending = {
   idleMs: 4 * SECOND,
   /** The longest idle time a receiver's `Keep-Alive` header may set. */
   longIdleMs: 30 * SECOND,
+  /**
+   * What may arrive on a TLS connection for one request besides the response: a handshake, or thousands of tiny records.
+   * TLS sets no limit to handshakes, tickets and key updates, and each costs far more than its bytes.
+   */
+  surplusBytes: 64 * KIB,
+  /** How often to check that. */
+  sweepMs: SECOND / 10,
 } as const;
 
 export const lookups = {

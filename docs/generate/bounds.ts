@@ -195,6 +195,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'sending.idleConnections': 'Further connections are closed after their request.',
   'sending.idleMs': 'The connection is closed.',
   'sending.longIdleMs': 'The connection is closed, whatever the receiver asked for.',
+  'sending.surplusBytes': 'The connection is closed; an attempt on it counts as failed.',
+  'sending.sweepMs': 'Until then, more may arrive.',
   'lookups.serverMs': 'The name server is asked again, or the next one.',
   'lookups.tries': 'The attempt has failed.',
   'lookups.mostMs': 'The attempt has failed.',

@@ -1,4 +1,4 @@
-import { delivery } from '../../limits.ts';
+import { delivery, sending } from '../../limits.ts';
 import { TargetRefused } from './target.ts';
 
 /** The result of one request. */
@@ -34,6 +34,7 @@ export const STOPPED = 'The service stopped.';
 export const NOT_SIGNED = 'The request could not be signed: a key of the webhook cannot be read.';
 export const NOT_OPENED = 'The receiver closed the connection while it was being opened.';
 export const HEADER_TOO_LONG = `The header of the response is over ${delivery.answerHeaderBytes / 1024} KiB.`;
+export const TOO_MUCH = `The receiver sent over ${sending.surplusBytes / 1024} KiB besides its response.`;
 export const SWITCHED = 'The receiver answered 101 (Switching Protocols).';
 
 const BROKEN_OFF = 'The connection was closed before the response was complete.';

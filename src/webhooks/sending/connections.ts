@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
 import { delivery, sending } from '../../limits.ts';
+import { TOO_MUCH } from './attempt.ts';
 import { connect } from './connect.ts';
 import type { Target } from './target.ts';
 
@@ -25,6 +26,8 @@ export type Connection = {
   address: string | undefined;
   /** Requests sent over the socket. */
   requests: number;
+  /** What had arrived besides responses before the last request; infinite while the connection is being opened. */
+  surplusBefore: number;
   isIdle: boolean;
   /** The request that it carries. */
   carried: Carried | undefined;
@@ -49,6 +52,16 @@ export function createConnections(target: Target) {
   const all = new Set<Connection>();
   let idle = 0;
   let isStopped = false;
+  let sweeping: NodeJS.Timeout | undefined;
+
+  /** Ends what a receiver floods with handshakes, tickets or key updates: TLS hands none of them on. */
+  function sweep(): void {
+    for (const connection of all) {
+      if (surplus(connection.socket) - connection.surplusBefore <= sending.surplusBytes) continue;
+      if (connection.carried) connection.carried.end(TOO_MUCH);
+      else close(connection);
+    }
+  }
 
   function forget(receiver: Receiver): void {
     receivers.delete(receiver.webhook);
@@ -63,10 +76,12 @@ export function createConnections(target: Target) {
       socket: undefined,
       address: undefined,
       requests: 0,
+      surplusBefore: Infinity,
       isIdle: false,
       carried: undefined,
     };
     all.add(connection);
+    sweeping ??= setInterval(sweep, sending.sweepMs);
     connection.client.on('disconnect', () => {
       if (connection.isIdle) close(connection);
     });
@@ -82,6 +97,10 @@ export function createConnections(target: Target) {
     }
     connection.carried = undefined;
     all.delete(connection);
+    if (all.size === 0) {
+      clearInterval(sweeping);
+      sweeping = undefined;
+    }
     if (!connection.client.destroyed) void connection.client.destroy();
     // The client does not know a socket that is still being opened.
     connection.socket?.destroy();
@@ -107,6 +126,7 @@ export function createConnections(target: Target) {
       const connection = receiver.idle.pop();
       if (connection === undefined) return open(receiver);
       connection.isIdle = false;
+      connection.surplusBefore = surplus(connection.socket);
       idle--;
       return connection;
     },
@@ -145,12 +165,25 @@ function isReady(socket: Socket | undefined): boolean {
   return socket !== undefined && !socket.destroyed && socket.writableLength === 0;
 }
 
+/** What has arrived over the network besides responses, which are all that `bytesRead` of a TLS socket counts. */
+function surplus(socket: Socket | undefined): number {
+  const handle: unknown = socket && Reflect.get(socket, '_handle');
+  const network: unknown = isObject(handle) ? (Reflect.get(handle, '_parent') ?? handle) : undefined;
+  const arrived: unknown = isObject(network) ? Reflect.get(network, 'bytesRead') : 0;
+  return typeof arrived === 'number' ? arrived - (socket?.bytesRead ?? 0) : 0;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
 function clientOf(receiver: Receiver, target: Target, own: () => Connection): Client {
   const { parsed } = receiver;
   return new Client(parsed.origin, {
     connect(_, callback) {
       const connection = own();
       connection.requests = 0;
+      connection.surplusBefore = Infinity;
       connection.address = undefined;
       connection.socket = connect(
         {
@@ -170,6 +203,7 @@ function clientOf(receiver: Receiver, target: Target, own: () => Connection): Cl
             return;
           }
           connection.address = socket.remoteAddress;
+          connection.surplusBefore = surplus(socket);
           callback(null, socket);
           // After the client's own listener, which has then read what arrived.
           socket.on('readable', () => connection.carried?.onRead());

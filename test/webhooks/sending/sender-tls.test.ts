@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
-import { createServer, getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
+import {
+  createServer,
+  getCACertificates,
+  setDefaultCACertificates,
+  type TLSSocket,
+  type TlsOptions,
+} from 'node:tls';
 import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
 import { selfSigned } from '../../../testkit/sockets/certificate.ts';
 import {
@@ -36,6 +42,16 @@ function tlsServer(options: TlsOptions) {
 
 function to(port: number, name = NAME) {
   return deliveryTo(`https://${name}:${port}/hook`);
+}
+
+/** One TLS handshake after the other, as fast as the client takes part. */
+function handshakes(socket: TLSSocket, each: () => void): void {
+  socket.on('error', () => {});
+  const next = () => {
+    each();
+    if (!socket.destroyed) socket.renegotiate({}, () => setImmediate(next));
+  };
+  next();
 }
 
 test('a receiver with a trusted certificate for its name gets the delivery', async () => {
@@ -143,6 +159,33 @@ test('a receiver that never ends the TLS handshake costs one deadline', async ()
   const attempt = await hasty.send(to(server.port));
   assert.equal(attempt.error, 'The receiver did not complete the TLS handshake within 0.1 s.');
   assert.equal(attempt.address, '127.0.0.1');
+});
+
+test('a receiver that repeats the TLS handshake without end is a failure before the deadline', async () => {
+  const server = createServer({ ...good, maxVersion: 'TLSv1.2' }, (socket) => handshakes(socket, () => {}));
+  await using receiver = await listening(server, 'https');
+  const patient = senderWith({ resolve, attemptMs: 30_000 });
+  assert.equal(
+    (await patient.send(to(receiver.port))).error,
+    'The receiver sent over 64 KiB besides its response.',
+  );
+});
+
+test('an idle connection whose receiver repeats the TLS handshake without end is closed', async () => {
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+  let count = 0;
+  const head = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=30\r\ncontent-length: 2\r\n\r\nok';
+  const server = createServer({ ...good, maxVersion: 'TLSv1.2' }, (socket) => {
+    socket.once('close', () => close());
+    eachRequest(socket, () => {
+      reply(socket, head);
+      handshakes(socket, () => count++);
+    });
+  });
+  await using receiver = await listening(server, 'https');
+  assert.equal((await sender.send(to(receiver.port))).status, 200);
+  await closed;
+  assert.ok(count < 5_000, `${count} handshakes`);
 });
 
 test('only HTTP/1.1 is negotiated, whatever the receiver prefers', async () => {
