@@ -425,6 +425,8 @@ export const lookups = {
    * may be of a family that the machine lacks.
    */
   nextAddressMs: 2 * SECOND,
+  /** Addresses of each kind to try. An attempt has no time for more that do not answer. */
+  addressesTried: 8,
   /** Concurrent `dns.lookup` calls. Node's four threads run only this many at once. */
   slots: 2,
 } as const;

@@ -202,6 +202,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'lookups.mostMs': 'The attempt has failed.',
   'lookups.otherKindMs': 'The addresses of the one kind are used.',
   'lookups.nextAddressMs': 'The next address is tried.',
+  'lookups.addressesTried': 'The others are not tried in this attempt.',
   'lookups.slots': 'Further names that no name server knows wait for their turn.',
   'chores.slice': 'The rest follows in further transactions.',
   'chores.pauseMs': 'The next slice waits this long.',

@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, connect as openTcp, type Socket } from 'node:net';
 import { connect as openTls } from 'node:tls';
 import { lookups } from '../../limits.ts';
@@ -81,7 +82,7 @@ export function connect(options: ConnectOptions, connected: Connected): Socket |
 
 function guardedLookup({ target, url, onTry }: ConnectOptions): LookupFunction {
   return (hostname, { all }, callback) => {
-    const admitted = target.resolve(hostname).then((found) => target.admit(url.protocol, found));
+    const admitted = target.resolve(hostname).then((found) => few(target.admit(url.protocol, found)));
     admitted.then(
       (addresses) => {
         const [first] = addresses;
@@ -96,6 +97,12 @@ function guardedLookup({ target, url, onTry }: ConnectOptions): LookupFunction {
       (error: Error) => callback(error, []),
     );
   };
+}
+
+/** A name may have thousands of addresses, each of a machine that has nothing to do with it. */
+function few(addresses: readonly LookupAddress[]): LookupAddress[] {
+  const ofKind = (kind: number) => addresses.filter(({ family }) => family === kind);
+  return [4, 6].flatMap((kind) => ofKind(kind).slice(0, lookups.addressesTried));
 }
 
 function resetError(): Error {

@@ -145,6 +145,22 @@ test("a name's addresses are tried, and the attempt has the one that accepted", 
   assert.deepEqual([refused.error, refused.address], ['The receiver refused the connection.', '127.0.0.2']);
 });
 
+test('of many addresses of a name, eight of each kind are tried', async () => {
+  const receiver = await startReceiver();
+  for (const [others, reason] of [
+    [7, undefined],
+    [8, 'The receiver refused the connection.'],
+  ] as const) {
+    // Nothing listens at the other addresses.
+    const refusing = Array.from({ length: others }, (_, n) => `127.0.0.${n + 2}`);
+    const addresses = [...refusing, '127.0.0.1'].map((address) => ({ address, family: 4 }));
+    const named = senderWith({ resolve: async () => addresses });
+    const attempt = await named.send(deliveryTo(`http://plants.example:${receiver.port}/`));
+    assert.equal(failureOf(attempt), reason);
+  }
+  await receiver.stop();
+});
+
 test('a stop ends running attempts, and starts no others', async () => {
   const stopped = senderWith();
   const receiver = await startReceiver();
