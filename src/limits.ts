@@ -319,6 +319,8 @@ export const delivery = {
   inAll: 512,
   /** The share of the free slots that one webhook may take, so that some stay free for every other. */
   share: 1 / 8,
+  /** The share of all slots that the webhooks of one user may take together. More than half: one user at most has it. */
+  ownerShare: 3 / 4,
   /** A name lookup when a webhook is created. */
   lookupMs: 5 * SECOND,
   /** What servers and proxies commonly accept. */

@@ -155,6 +155,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.lastRecordMs': 'The process ends without them; their requests are repeated after the next start.',
   'delivery.inAll': 'Further deliveries wait. The fewer slots are left, the fewer one webhook may take.',
   'delivery.share': 'Further deliveries to this webhook wait; those to others do not.',
+  'delivery.ownerShare': 'Further deliveries to the webhooks of this user wait; those of others do not.',
   'delivery.lookupMs': 'The webhook is created without the lookup; every attempt checks again.',
   'delivery.urlLength': '400 `40002`, or 422 `42201` when the URL becomes longer by escaping.',
   'delivery.hostBytes':

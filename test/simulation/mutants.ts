@@ -199,8 +199,14 @@ export const mutants: readonly Mutant[] = [
   {
     breaks: 'all lanes together exceed their concurrency',
     file: `${CORE}/slots.ts`,
-    from: 'const free = inAll - taken.all;',
+    from: 'const free = Math.min(inAll - taken.all, freeOf(lane));',
     to: 'const free = inAll;\n      taken.all = 0;',
+  },
+  {
+    breaks: 'the webhooks of one user take all slots',
+    file: `${CORE}/slots.ts`,
+    from: 'Math.ceil(inAll * ownerShare)',
+    to: 'inAll',
   },
   {
     breaks: 'a webhook whose receiver answered 410 is sent to until that is recorded',
@@ -235,8 +241,8 @@ export const mutants: readonly Mutant[] = [
   {
     breaks: 'lanes that wait for a slot never get one',
     file: `${CORE}/slots.ts`,
-    from: '          if (!isFree()) break;',
-    to: '          if (taken.all > 0 || !isFree()) break;',
+    from: '          if (!isFree(lane)) break;',
+    to: '          if (taken.all > 0 || !isFree(lane)) break;',
   },
   {
     breaks: 'a delivery that was noted is still suspicious after a clean end',

@@ -29,6 +29,8 @@ export const ANEW = -1;
 /** How to send to a webhook. */
 export type LaneSettings = SigningKeys &
   Omit<LaneState, 'disabledReason'> & {
+    /** The user it belongs to. */
+    owner: number;
     url: string;
     /** The most attempts per second; undefined for as many as the lane takes. */
     rate: number | undefined;

@@ -29,11 +29,11 @@ type RequestParts = {
 export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: RequestParts) {
   const written: InFlight[] = [];
 
-  function end({ delivery, isSilent, ...of }: InFlight): Lane | undefined {
-    slots.free({ delivery, isSilent });
-    const lane = ownLane(of);
+  function end(request: InFlight): Lane | undefined {
+    slots.free(request);
+    const lane = ownLane(request);
     if (!lane) return undefined;
-    leave(lane, delivery);
+    leave(lane, request.delivery);
     wake(lane);
     return lane;
   }

@@ -1,10 +1,10 @@
 import type { Lane } from './lane.ts';
 import type { Ledger } from './ledger.ts';
-import type { DueDelivery } from './port.ts';
+import type { DueDelivery, LaneSettings } from './port.ts';
 import type { Rules } from './rules.ts';
 
 /** `isSilent`: whether its lane was silent when the request started. */
-export type SlotUse = { delivery: DueDelivery; isSilent: boolean };
+export type SlotUse = { delivery: DueDelivery; settings: LaneSettings; isSilent: boolean };
 
 export type Slots = ReturnType<typeof createSlots>;
 
@@ -12,9 +12,13 @@ export type Slots = ReturnType<typeof createSlots>;
 const ALONE_IN_ALL = 2;
 
 /** What all lanes of a process share. Lanes that find nothing free wait their turn. */
-export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Ledger) {
+export function createSlots({ inAll, share, ownerShare, readsAtOnce }: Rules, { isFull }: Ledger) {
   const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
+  const byOwner = new Map<number, number>();
   const isFree = () => taken.all < inAll;
+  /** How many more the owner of a lane may take. Since that is more than half of all, only one may take no more. */
+  const freeOf = ({ settings }: Lane) =>
+    settings ? Math.ceil(inAll * ownerShare) - (byOwner.get(settings.owner) ?? 0) : Infinity;
   // All silent lanes together take at most half of the slots.
   const isSilentFree = () => taken.silent < inAll / 2;
   const waiting = {
@@ -24,32 +28,38 @@ export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Le
     // One manual delivery may exceed the limit.
     asked: queueFor(() => taken.all <= inAll),
     silent: queueFor(() => isFree() && isSilentFree()),
+    owner: queueFor((lane) => freeOf(lane) > 0),
     slot: queueFor(isFree),
   };
   const queues = Object.values(waiting);
 
   function admitOrWait(lane: Lane, of: keyof typeof waiting): boolean {
     const { lanes, isFree } = waiting[of];
-    if (isFree()) return true;
+    if (isFree(lane)) return true;
     lanes.add(lane);
     return false;
   }
 
-  function count({ delivery, isSilent }: SlotUse, by: 1 | -1): void {
+  function count({ delivery, settings: { owner }, isSilent }: SlotUse, by: 1 | -1): void {
     taken.all += by;
+    const own = (byOwner.get(owner) ?? 0) + by;
+    if (own > 0) byOwner.set(owner, own);
+    else byOwner.delete(owner);
     if (isSilent) taken.silent += by;
     if (delivery.suspicions >= ALONE_IN_ALL) taken.suspicious += by;
   }
 
   return {
     /** How many requests of the lane may be in flight, given the other lanes. */
-    widthFor({ trouble }: Lane): number {
-      const free = inAll - taken.all;
-      if (free <= 0 || (trouble.isSilent && !isSilentFree())) return 0;
+    widthFor(lane: Lane): number {
+      const free = Math.min(inAll - taken.all, freeOf(lane));
+      if (free <= 0 || (lane.trouble.isSilent && !isSilentFree())) return 0;
       return Math.max(1, Math.floor(free * share));
     },
-    wait: (lane: Lane) =>
-      void waiting[lane.trouble.isSilent && !isSilentFree() ? 'silent' : 'slot'].lanes.add(lane),
+    wait(lane: Lane): void {
+      const isSilent = lane.trouble.isSilent && !isSilentFree();
+      waiting[isSilent ? 'silent' : freeOf(lane) > 0 ? 'slot' : 'owner'].lanes.add(lane);
+    },
     /** Whether there is a slot for this delivery of the lane. If not, the lane waits. */
     admitOrWait: (lane: Lane, { isAsked, suspicions }: DueDelivery) =>
       admitOrWait(lane, 'ledger') &&
@@ -68,7 +78,7 @@ export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Le
     letIn(serve: (lane: Lane) => void): void {
       for (const { lanes, isFree } of queues) {
         for (const lane of lanes) {
-          if (!isFree()) break;
+          if (!isFree(lane)) break;
           lanes.delete(lane);
           serve(lane);
           if (lanes.has(lane)) break;
@@ -82,6 +92,6 @@ export function createSlots({ inAll, share, readsAtOnce }: Rules, { isFull }: Le
   };
 }
 
-function queueFor(isFree: () => boolean) {
+function queueFor(isFree: (lane: Lane) => boolean) {
   return { lanes: new Set<Lane>(), isFree };
 }

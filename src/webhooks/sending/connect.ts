@@ -99,10 +99,11 @@ function guardedLookup({ target, url, onTry }: ConnectOptions): LookupFunction {
   };
 }
 
-/** A name may have thousands of addresses, each of a machine that has nothing to do with it. */
+/** The first of each kind: a name may have thousands of addresses, each of a machine that has nothing to do with it. */
 function few(addresses: readonly LookupAddress[]): LookupAddress[] {
-  const ofKind = (kind: number) => addresses.filter(({ family }) => family === kind);
-  return [4, 6].flatMap((kind) => ofKind(kind).slice(0, lookups.addressesTried));
+  const kinds = Object.values(Object.groupBy(addresses, ({ family }) => family));
+  const kept = new Set(kinds.flatMap((kind) => kind?.slice(0, lookups.addressesTried)));
+  return addresses.filter((address) => kept.has(address));
 }
 
 function resetError(): Error {

@@ -36,8 +36,7 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
 
   function look(): void {
     const now = time.now();
-    const isFull = replicas.some(({ name }) => underWayOf(name) >= rules.inAll);
-    if (isFull) fullAt = now;
+    if (replicas.some(({ name }) => isFull(name))) fullAt = now;
     for (const webhook of rows.webhooks.values()) {
       noteChange(webhook);
       if (webhook.status === 'enabled' && mayBeJudged(webhook)) judge(webhook);
@@ -45,8 +44,15 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
     time.at(now + LOOK_MS, look);
   }
 
-  const underWayOf = (process: string) =>
-    [...witness.underWay()].filter((one) => one.process === process).length;
+  /** Whether no slot is free, or none for one of the owners. */
+  function isFull(process: string): boolean {
+    const underWay = [...witness.underWay()].filter((one) => one.process === process);
+    const owned = Object.values(Object.groupBy(underWay, ({ settings }) => settings.owner));
+    return (
+      underWay.length >= rules.inAll ||
+      owned.some((own = []) => own.length >= Math.ceil(rules.inAll * rules.ownerShare))
+    );
+  }
 
   function noteChange({ id, version }: WebhookRow): void {
     if (changes.get(id)?.version !== version) changes.set(id, { version, at: time.now() });

@@ -102,9 +102,13 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
     }
   }
 
-  function checkPlaces({ process, webhook }: Send): void {
+  function checkPlaces({ process, webhook, settings: { owner } }: Send): void {
     const inAll = [...underWay].filter((one) => one.process === process);
     if (inAll.length > rules.inAll + 1) fail(`${process} has ${inAll.length} requests under way`);
+    const owned = inAll.filter(({ settings, isAsked }) => settings.owner === owner && !isAsked);
+    if (owned.length > Math.ceil(rules.inAll * rules.ownerShare)) {
+      fail(`${process} has ${owned.length} requests of the owner ${owner} under way`);
+    }
     const ofLane = [...underWay].filter((one) => one.webhook === webhook);
     const since = Math.min(...ofLane.map(({ at }) => at));
     if (ofLane.length > rules.concurrency + 1 && !isUncleanSince(webhook, since)) {

@@ -111,9 +111,9 @@ function byPosition(one: DeliveryRow, other: DeliveryRow): number {
 }
 
 function settingsOf(rows: Rows, webhook: WebhookRow): StampedSettings {
-  const { url, rate, secrets, pausedUntil, failingSince, generation, version } = webhook;
+  const { owner, url, rate, secrets, pausedUntil, failingSince, generation, version } = webhook;
   const keys = { secrets: [...secrets], privateKey: '' };
-  return { url, rate, ...keys, pausedUntil, failingSince, generation, version, readAt: rows.now() };
+  return { owner, url, rate, ...keys, pausedUntil, failingSince, generation, version, readAt: rows.now() };
 }
 
 function deliveryOf(row: DeliveryRow, { version }: WebhookRow, isAsked: boolean): DueDelivery {

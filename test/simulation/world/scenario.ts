@@ -83,6 +83,7 @@ function drawRules(random: Random): Rules {
     rateBurst: 0.25,
     inAll: random.pick([2, 4, 8, 32]),
     share: random.pick([1 / 8, 1 / 2]),
+    ownerShare: 3 / 4,
     ahead: random.whole(0, 3),
     asked: random.pick([1, 2, 16]),
     readsAtOnce: random.pick([1, 2, 8]),

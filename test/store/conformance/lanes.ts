@@ -24,6 +24,7 @@ export function lanesConformance(ready: () => Given): void {
       for (const hook of hooks) {
         const [made, ...more] = await due(hook);
         assert.deepEqual(made?.event, { id: event, type: 'plant.created', at: AT, plant });
+        assert.equal(made.webhook.owner, one.id);
         const { due: since, step, generation, isAsked, suspicions } = made;
         assert.deepEqual([since, step, generation, isAsked, suspicions], [AT, 0, 0, false, 0]);
         assert.deepEqual(more, []);

@@ -12,6 +12,7 @@ type Call = Extract<Effect, { do: 'read' }>;
 function start({ isSuspect = false, ...more }: Partial<Rules> & { isSuspect?: boolean } = {}) {
   const dispatch = createDispatch({ ...rules, ...more });
   const backlogs = new Map<string, DueDelivery[]>();
+  const owners = new Map<string, number>();
   const reads: Call[] = [];
   const recorded: Outcome[] = [];
   const suspected: InFlight[] = [];
@@ -50,6 +51,7 @@ function start({ isSuspect = false, ...more }: Partial<Rules> & { isSuspect?: bo
     const all = backlogs.get(webhook) ?? [];
     const behind = all.filter(({ due, event }) => !after || due > after.due || event.id > after.event);
     return contents({
+      settings: settings({ owner: owners.get(webhook) ?? 1 }),
       asked: all.filter(({ isAsked }) => isAsked).slice(0, askedLimit),
       due: behind.slice(0, limit).map((one) => ({ ...one, isAsked: false })),
     });
@@ -62,7 +64,8 @@ function start({ isSuspect = false, ...more }: Partial<Rules> & { isSuspect?: bo
     return left.length < before.length ? 'settled' : 'late';
   }
 
-  function add(webhook: string, due: DueDelivery[], now = 0): void {
+  function add(webhook: string, due: DueDelivery[], now = 0, owner = 1): void {
+    owners.set(webhook, owner);
     backlogs.set(webhook, due);
     dispatch.work([{ webhook, isAsked: due.some(({ isAsked }) => isAsked) }], now);
   }
@@ -222,6 +225,22 @@ test('a backlog for many webhooks never takes all slots', () => {
   assert.ok(Math.max(...counts) - Math.min(...counts) <= 1, 'lanes take turns');
   add('other', deliveries(1));
   assert.equal(advance().length, 1);
+});
+
+test('the webhooks of one user leave slots to those of others', () => {
+  const { add, advance, end } = start({ inAll: 20, ownerShare: 3 / 4 });
+  for (const name of names(30)) add(name, deliveries(5));
+  const first = advance();
+  assert.equal(first.length, 15);
+  add('other', deliveries(1), 0, 2);
+  assert.deepEqual(
+    advance().map(({ webhook }) => webhook),
+    ['other'],
+  );
+  // As many of the first user follow as end.
+  end(first[0], 200);
+  end(first[1], 200);
+  assert.equal(advance().length, 2);
 });
 
 test('silent webhooks together take at most half of the slots', () => {

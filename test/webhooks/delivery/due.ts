@@ -12,6 +12,7 @@ export const rules: Rules = {
   rateBurst: 1 / 10,
   inAll: 256,
   share: 1 / 8,
+  ownerShare: 1,
   ahead: 1,
   asked: 16,
   readsAtOnce: 1000,
@@ -40,6 +41,7 @@ export function deliveries(count: number): DueDelivery[] {
 
 export function settings(more: Partial<LaneSettings> = {}): LaneSettings {
   return {
+    owner: 1,
     url: 'https://receiver.example',
     secrets: [],
     privateKey: '',

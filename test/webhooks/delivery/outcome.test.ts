@@ -19,7 +19,7 @@ function sent({ step = 0, failingSince }: { step?: number; failingSince?: number
     delivery: { event, due: NOW, step, generation: 4, isAsked: false, suspicions: 0 },
     settings: {
       ...{ url, rate: undefined, pausedUntil: undefined, failingSince, generation: 2 },
-      ...{ secrets: [], privateKey: '' },
+      ...{ owner: 1, secrets: [], privateKey: '' },
     },
   };
 }

@@ -100,7 +100,7 @@ const IS_BEHIND = `d.due <= $2 AND (d.due, ${momentOf('d.event')}) >= ($3, ${mom
  * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many manual ones, due or not: a concurrent replay
  * may have changed their time just now. Due ones are also among the others.
  */
-const READ = statement`SELECT w.url, w.rate, w.paused_until, w.failing_since, w.generation, w.private_key, (
+const READ = statement`SELECT w.owner, w.url, w.rate, w.paused_until, w.failing_since, w.generation, w.private_key, (
     SELECT json_agg(s.secret ORDER BY s.created_at DESC)
     FROM webhook_secrets s
     WHERE s.webhook = w.id AND (s.expires_at IS NULL OR s.expires_at > $2)

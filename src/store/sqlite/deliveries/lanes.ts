@@ -5,7 +5,7 @@ import { IS_VISIBLE } from '../access/shares.ts';
 
 /** Reads lanes through a connection that does nothing else meanwhile. */
 export function laneReads(db: DatabaseSync) {
-  const enabled = db.prepare(`SELECT url, rate, paused_until, failing_since, private_key, generation
+  const enabled = db.prepare(`SELECT owner, url, rate, paused_until, failing_since, private_key, generation
     FROM webhooks
     WHERE id = ? AND status = 'enabled'`);
   const secrets = db.prepare(`SELECT secret
