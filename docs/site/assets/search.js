@@ -89,7 +89,7 @@ export function offerSearch() {
   }
 }
 
-/** Every section of the pages; those that people use stand before those that explain. */
+/** Every section of the pages; those that people use stand before those that explain, and the changelog is last. */
 async function loadIndex() {
   const { body } = await fetch(index);
   const sections = await new Response(body.pipeThrough(new DecompressionStream('gzip'))).json();
@@ -99,8 +99,12 @@ async function loadIndex() {
     storeFields: ['heading', 'page', 'text'],
     searchOptions: {
       boost: { heading: 4, page: 2 },
-      boostDocument: (url) =>
-        /^(?:api|reference)\/(?!limits)/.test(url) ? 1.5 : /^(?:how-to|tutorial)/.test(url) ? 1.3 : 1,
+      boostDocument: (url) => {
+        if (/^(?:api|reference)\/(?!limits)/.test(url)) return 1.5;
+        if (/^(?:how-to|tutorial)/.test(url)) return 1.3;
+        // Its long sections have nearly all words.
+        return url.startsWith('changelog') ? 0.3 : 1;
+      },
       prefix: true,
     },
   });
