@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { Client } from 'undici';
 import { delivery, sending } from '../../limits.ts';
 import { TOO_MUCH } from './attempt.ts';
@@ -167,14 +168,10 @@ function isReady(socket: Socket | undefined): boolean {
 
 /** What has arrived over the network besides responses, which are all that `bytesRead` of a TLS socket counts. */
 function surplus(socket: Socket | undefined): number {
-  const handle: unknown = socket && Reflect.get(socket, '_handle');
-  const network: unknown = isObject(handle) ? (Reflect.get(handle, '_parent') ?? handle) : undefined;
-  const arrived: unknown = isObject(network) ? Reflect.get(network, 'bytesRead') : 0;
-  return typeof arrived === 'number' ? arrived - (socket?.bytesRead ?? 0) : 0;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
+  if (!(socket instanceof TLSSocket)) return 0;
+  // Only these members of Node, which its types omit, count what TLS read.
+  const { _handle: handle } = socket as unknown as { _handle?: { _parent?: { bytesRead?: number } } };
+  return (handle?._parent?.bytesRead ?? 0) - socket.bytesRead;
 }
 
 function clientOf(receiver: Receiver, target: Target, own: () => Connection): Client {
