@@ -74,8 +74,8 @@ async function fetchObject(url: string, signal: AbortSignal): Promise<Record<str
 function parseJson(text: string, url: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (cause) {
-    throw new Error(`${url} did not return JSON`, { cause });
+  } catch {
+    throw new Error(`${url} did not return JSON`);
   }
 }
 

@@ -108,8 +108,8 @@ async function ask(url: string): Promise<string | { status: number; date: string
   }
 }
 
-/** `fetch` keeps the reason in the cause. */
+/** `fetch` keeps the reason in the cause, and what calls it may have kept its error in the same way. */
 function networkReason(error: unknown): string {
   const { cause } = error instanceof Error ? error : {};
-  return reasonIn(cause instanceof Error && cause.message !== '' ? cause : error);
+  return cause instanceof Error && cause.message !== '' ? networkReason(cause) : reasonIn(error);
 }
