@@ -199,8 +199,8 @@ export const mutants: readonly Mutant[] = [
   {
     breaks: 'all lanes together exceed their concurrency',
     file: `${CORE}/slots.ts`,
-    from: 'const free = Math.min(inAll - taken.all, freeOf(lane));',
-    to: 'const free = inAll;\n      taken.all = 0;',
+    from: 'const [free, own] = [inAll - taken.all, freeOf(lane)];',
+    to: 'const [free, own] = [inAll, 1];\n      taken.all = 0;',
   },
   {
     breaks: 'the webhooks of one user take all slots',

@@ -133,7 +133,7 @@ function startFailure(error: unknown, config: Config): unknown {
 function triedAddress(error: Error, { port, host, metricsPort, metricsHost }: Config): Address {
   const tried = 'hostname' in error ? error.hostname : 'address' in error ? error.address : undefined;
   const isOfMetrics =
-    ('port' in error && error.port === metricsPort) || (tried === metricsHost && metricsHost !== host);
+    'port' in error ? error.port === metricsPort : tried === metricsHost && metricsHost !== host;
   return isOfMetrics && metricsPort !== undefined
     ? { port: metricsPort, host: metricsHost, portFlag: '--metrics-port', hostFlag: '--metrics-host' }
     : { port, host, portFlag: '--port', hostFlag: '--host' };

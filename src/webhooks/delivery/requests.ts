@@ -71,7 +71,9 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     }
     const key = keyOf({ event: { id: outcome.event }, generation: outcome.generation });
     lane.underWay.delete(key);
-    if (lane.noted.delete(key) && lane.careful > 0) lane.careful--;
+    // What was noted by earlier processes uses up no place of the first ones behind it.
+    if (lane.noted.get(key) === 0 && lane.careful > 0) lane.careful--;
+    lane.noted.delete(key);
     lane.reading?.recorded.add(key);
     // Perhaps the webhook was not disabled then: the next read shows it.
     if (outcome.begins === 'disabled' && (result === 'gone' || result === 'late') && lane.state)
@@ -131,7 +133,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
       const outcome = outcomeOf({ ...request, settings: current }, attempt, rules, now);
       if (!isVoid) {
         lane.trouble = troubleAfter(lane.trouble, answerKindOf(attempt), lane.inFlight === 0, rules, now);
-        // What is being noted would exceed the one request at a time.
+        // It sends one request at a time: gives up what is still being noted.
         if (isProbed(lane.trouble, rules)) lane.changes++;
       }
       ledger.add(isVoid ? outcome : { ...outcome, begins: follow(lane, outcome, now) }, now);

@@ -16,7 +16,10 @@ export function createSlots({ inAll, share, ownerShare, readsAtOnce }: Rules, { 
   const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
   const byOwner = new Map<number, number>();
   const isFree = () => taken.all < inAll;
-  /** How many more the owner of a lane may take. Since that is more than half of all, only one may take no more. */
+  /**
+   * How many more the owner of a lane may take. The bound is over half of all slots, so only one owner at a time can be
+   * at it: the first lane of the queue speaks for all.
+   */
   const freeOf = ({ settings }: Lane) =>
     settings ? Math.ceil(inAll * ownerShare) - (byOwner.get(settings.owner) ?? 0) : Infinity;
   // All silent lanes together take at most half of the slots.
@@ -28,8 +31,8 @@ export function createSlots({ inAll, share, ownerShare, readsAtOnce }: Rules, { 
     // One manual delivery may exceed the limit.
     asked: queueFor(() => taken.all <= inAll),
     silent: queueFor(() => isFree() && isSilentFree()),
-    owner: queueFor((lane) => freeOf(lane) > 0),
     slot: queueFor(isFree),
+    owner: queueFor((lane) => freeOf(lane) > 0),
   };
   const queues = Object.values(waiting);
 
@@ -52,8 +55,8 @@ export function createSlots({ inAll, share, ownerShare, readsAtOnce }: Rules, { 
   return {
     /** How many requests of the lane may be in flight, given the other lanes. */
     widthFor(lane: Lane): number {
-      const free = Math.min(inAll - taken.all, freeOf(lane));
-      if (free <= 0 || (lane.trouble.isSilent && !isSilentFree())) return 0;
+      const [free, own] = [inAll - taken.all, freeOf(lane)];
+      if (free <= 0 || own <= 0 || (lane.trouble.isSilent && !isSilentFree())) return 0;
       return Math.max(1, Math.floor(free * share));
     },
     wait(lane: Lane): void {
