@@ -57,15 +57,17 @@ function discoveryUrl(issuer: string): string {
  * or the discovery document may have a wrong one.
  */
 async function fetchObject(url: string, signal: AbortSignal): Promise<Record<string, unknown>> {
-  const accept = 'application/json';
-  const response = await fetch(url, { signal, redirect: 'manual', headers: { accept } }).catch((cause) => {
+  const refuse = (cause: unknown) => {
     throw new Error(`${url} did not answer`, { cause });
-  });
+  };
+  const headers = { accept: 'application/json' };
+  const response = await fetch(url, { signal, redirect: 'manual', headers }).catch(refuse);
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`${url} returned status ${response.status}`);
   }
-  const text = await readText(response, url);
+  const text = await readText(response).catch(refuse);
+  if (text === undefined) throw new Error(`${url} returned more than ${limits.documentBytes} bytes`);
   const value = parseJson(text, url);
   if (typeof value !== 'object' || value === null) throw new Error(`${url} did not return an object`);
   return { ...value };
@@ -79,13 +81,13 @@ function parseJson(text: string, url: string): unknown {
   }
 }
 
-async function readText(response: Response, url: string): Promise<string> {
+/** Resolves with undefined when there is too much. */
+async function readText(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > limits.documentBytes)
-      throw new Error(`${url} returned more than ${limits.documentBytes} bytes`);
+    if (bytes > limits.documentBytes) return undefined;
     chunks.push(chunk);
   }
   // Skips a byte order mark, as clients of identity providers usually do.

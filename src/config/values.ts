@@ -102,7 +102,7 @@ export function parseOrigins(text: string): readonly string[] {
 
 export function parseText(what: string): (text: string) => string {
   return (text) => {
-    // White space around it is easily overlooked, and matches no claim.
+    // White space around it is easily overlooked, and no claim has it.
     if (/^(?!\s)[^\p{Cc}\p{Cs}]{1,255}(?<!\s)$/u.test(text)) return text;
     throw new Error(
       `The ${what} must be at most 255 characters, without control characters and surrounding white space.`,

@@ -14,7 +14,7 @@ const NEVER = new AbortController().signal;
 type Answer = { status?: number; headers?: Record<string, string>; body?: unknown };
 
 /** A server that answers by path and records the paths. */
-async function serve(answers: (origin: string) => Record<string, Answer | 'silence'>) {
+async function serve(answers: (origin: string) => Record<string, Answer | 'silence' | 'beginning'>) {
   const asked: string[] = [];
   let origin = '';
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
@@ -22,6 +22,7 @@ async function serve(answers: (origin: string) => Record<string, Answer | 'silen
     asked.push(path);
     const answer = answers(origin)[path] ?? { status: 404 };
     if (answer === 'silence') return;
+    if (answer === 'beginning') return void response.write('{');
     const { status = 200, headers = {}, body = '' } = answer;
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
   });
@@ -161,5 +162,9 @@ describe('the documents of an identity provider', () => {
     const fetched = createKeySource(location, stopped.signal)();
     stopped.abort();
     await rejects(fetched, 'AbortError');
+    await using slow = await serve(() => ({ '/keys': 'beginning' }));
+    const jwksUrl = `${slow.origin}/keys`;
+    const stalled = createKeySource({ issuer: slow.origin, jwksUrl }, NEVER, 50)();
+    await assert.rejects(stalled, { message: `${jwksUrl} did not answer` });
   });
 });
