@@ -109,6 +109,20 @@ test('a migration that finds a table locked by pg_dump does not block other repl
   assert.equal(told, 1);
 });
 
+for (const lock of ['migration', 'indexes'] as const) {
+  test(`a program that waits for another one that holds the lock ${lock} says so`, async (t) => {
+    const { dump: other, database } = await dumped(t);
+    const [classid, objid] = LOCKS[lock];
+    await other.query(`COMMIT; BEGIN; SELECT pg_advisory_xact_lock(${classid}, ${objid})`);
+    const waits = Promise.withResolvers<void>();
+    const bounds = { ...limits, migrationLockMs: 20, longestMigrationLockMs: 20, migrationPauseMs: 20 };
+    const migrated = migrate(database, { now: 0, onWait: waits.resolve, bounds });
+    await waits.promise;
+    await other.query('COMMIT');
+    assert.deepEqual((await migrated).slice(-LATER.length), LATER);
+  });
+}
+
 test('a migration that deadlocks with a replica of the previous version is repeated', async (t) => {
   const { dump: replica, database } = await dumped(t);
   await replica.query('COMMIT');

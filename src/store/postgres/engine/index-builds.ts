@@ -14,7 +14,7 @@ import { BEGIN_WITHOUT_TIMEOUTS } from './session.ts';
 type BuildOptions = {
   /** Whether it is still missing: another program may have been faster. */
   isMissing(): Promise<boolean>;
-  /** Called once in a while as long as a build waits for another transaction. */
+  /** Called once in a while as long as a build waits for another transaction or another build. */
   onWait(): void;
   bounds: Record<'migrationPauseMs' | 'migrationTellMs' | 'briefIndexBytes', number>;
 };
@@ -50,14 +50,16 @@ export async function buildIndexes(
  * because of poolers, on a second connection, since a build is several transactions. No statement waits for it, because
  * a build waits for every statement that began before it.
  */
-async function lockAlone(guard: pg.Client, { bounds: { migrationPauseMs } }: BuildOptions): Promise<void> {
+async function lockAlone(guard: pg.Client, { onWait, bounds }: BuildOptions): Promise<void> {
+  const isTold = throttle(bounds.migrationTellMs);
   for (;;) {
     await guard.query(BEGIN_WITHOUT_TIMEOUTS);
     // Without parameters: the portal of a parameterized statement keeps its snapshot, which a build would wait for.
     const { rows } = await guard.query(`SELECT pg_try_advisory_xact_lock(${LOCKS.indexes}) AS is_held`);
     if (rows[0].is_held) return;
     await guard.query('ROLLBACK');
-    await pause(migrationPauseMs);
+    if (isTold()) onWait();
+    await pause(bounds.migrationPauseMs);
   }
 }
 

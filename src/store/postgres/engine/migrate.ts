@@ -11,7 +11,7 @@ import { withOwnClient } from './primary.ts';
 import { BEGIN_WITHOUT_TIMEOUTS } from './session.ts';
 
 const OLDEST_SERVER = 15;
-export const SCHEMA_WAITS = 'the schema waits for a long transaction, such as pg_dump';
+export const SCHEMA_WAITS = 'the schema waits for another transaction, such as pg_dump or another migration';
 
 type MigrateOptions = {
   now: number;
@@ -107,9 +107,8 @@ async function applyNext(
 ): Promise<boolean> {
   await client.query(BEGIN_WITHOUT_TIMEOUTS);
   try {
-    // Waits for this lock without a limit: its holder is migrating.
-    await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
     await client.query(`SET LOCAL lock_timeout = ${lockMs}`);
+    await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
     await client.query(
       `CREATE TABLE IF NOT EXISTS migrations (
          version         integer PRIMARY KEY,
