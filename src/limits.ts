@@ -319,7 +319,7 @@ export const delivery = {
   inAll: 512,
   /** The share of the free slots that one webhook may take, so that some stay free for every other. */
   share: 1 / 8,
-  /** The share of all slots that the webhooks of one user may take together. Over half, so only one user at a time has it. */
+  /** The share of the slots not taken by other users that the webhooks of one user may take together. */
   ownerShare: 3 / 4,
   /** A name lookup when a webhook is created. */
   lookupMs: 5 * SECOND,

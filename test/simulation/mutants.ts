@@ -205,8 +205,14 @@ export const mutants: readonly Mutant[] = [
   {
     breaks: 'the webhooks of one user take all slots',
     file: `${CORE}/slots.ts`,
-    from: 'Math.ceil(inAll * ownerShare)',
+    from: 'Math.ceil((inAll - taken.all + own) * ownerShare)',
     to: 'inAll',
+  },
+  {
+    breaks: 'tests and redeliveries of one user take all slots',
+    file: `${CORE}/slots.ts`,
+    from: 'ownOf(lane) <= inAll * ownerShare',
+    to: 'ownOf(lane) <= inAll',
   },
   {
     breaks: 'a webhook whose receiver answered 410 is sent to until that is recorded',

@@ -16,29 +16,32 @@ export function createSlots({ inAll, share, ownerShare, readsAtOnce }: Rules, { 
   const taken = { all: 0, silent: 0, suspicious: 0, reads: 0 };
   const byOwner = new Map<number, number>();
   const isFree = () => taken.all < inAll;
-  /**
-   * How many more the owner of a lane may take. The bound is over half of all slots, so only one owner at a time can be
-   * at it: the first lane of the queue speaks for all.
-   */
-  const freeOf = ({ settings }: Lane) =>
-    settings ? Math.ceil(inAll * ownerShare) - (byOwner.get(settings.owner) ?? 0) : Infinity;
+  const ownOf = ({ settings }: Lane) => (settings && byOwner.get(settings.owner)) ?? 0;
+  /** How many more the owner of a lane may take: the fewer slots others leave, the fewer. */
+  const freeOf = (lane: Lane) => {
+    const own = ownOf(lane);
+    return Math.ceil((inAll - taken.all + own) * ownerShare) - own;
+  };
   // All silent lanes together take at most half of the slots.
   const isSilentFree = () => taken.silent < inAll / 2;
   const waiting = {
     read: queueFor(() => taken.reads < readsAtOnce),
     ledger: queueFor(() => !isFull()),
     suspicious: queueFor(() => taken.suspicious === 0),
-    // One manual delivery may exceed the limit.
-    asked: queueFor(() => taken.all <= inAll),
+    // One manual delivery may exceed each limit.
+    asked: queueFor(
+      () => taken.all <= inAll,
+      (lane) => ownOf(lane) <= inAll * ownerShare,
+    ),
     silent: queueFor(() => isFree() && isSilentFree()),
     slot: queueFor(isFree),
-    owner: queueFor((lane) => freeOf(lane) > 0),
+    owner: queueFor(isFree, (lane) => freeOf(lane) > 0),
   };
   const queues = Object.values(waiting);
 
   function admitOrWait(lane: Lane, of: keyof typeof waiting): boolean {
-    const { lanes, isFree } = waiting[of];
-    if (isFree(lane)) return true;
+    const { lanes, isFree, isFor } = waiting[of];
+    if (isFree() && isFor(lane)) return true;
     lanes.add(lane);
     return false;
   }
@@ -79,9 +82,10 @@ export function createSlots({ inAll, share, ownerShare, readsAtOnce }: Rules, { 
     freeRead: () => void taken.reads--,
     /** Serves the lanes that wait for what has become free: each takes it or waits for something else. */
     letIn(serve: (lane: Lane) => void): void {
-      for (const { lanes, isFree } of queues) {
+      for (const { lanes, isFree, isFor } of queues) {
         for (const lane of lanes) {
-          if (!isFree(lane)) break;
+          if (!isFree()) break;
+          if (!isFor(lane)) continue;
           lanes.delete(lane);
           serve(lane);
           if (lanes.has(lane)) break;
@@ -95,6 +99,10 @@ export function createSlots({ inAll, share, ownerShare, readsAtOnce }: Rules, { 
   };
 }
 
-function queueFor(isFree: (lane: Lane) => boolean) {
-  return { lanes: new Set<Lane>(), isFree };
+/**
+ * @param isFree whether the first lane may have its turn
+ * @param isFor whether this lane may, then; if not, the next one does
+ */
+function queueFor(isFree: () => boolean, isFor: (lane: Lane) => boolean = () => true) {
+  return { lanes: new Set<Lane>(), isFree, isFor };
 }

@@ -48,10 +48,8 @@ export function watchProgress(ground: Ground, replicas: readonly Replica[]): Pro
   function isFull(process: string): boolean {
     const underWay = [...witness.underWay()].filter((one) => one.process === process);
     const owned = Object.values(Object.groupBy(underWay, ({ settings }) => settings.owner));
-    return (
-      underWay.length >= rules.inAll ||
-      owned.some((own = []) => own.length >= Math.ceil(rules.inAll * rules.ownerShare))
-    );
+    const free = rules.inAll - underWay.length;
+    return free <= 0 || owned.some((own = []) => own.length >= (free + own.length) * rules.ownerShare);
   }
 
   function noteChange({ id, version }: WebhookRow): void {

@@ -105,8 +105,9 @@ export function createWitness(scenario: Scenario, rows: Rows, trace?: (line: str
   function checkPlaces({ process, webhook, settings: { owner } }: Send): void {
     const inAll = [...underWay].filter((one) => one.process === process);
     if (inAll.length > rules.inAll + 1) fail(`${process} has ${inAll.length} requests under way`);
-    const owned = inAll.filter(({ settings, isAsked }) => settings.owner === owner && !isAsked);
-    if (owned.length > Math.ceil(rules.inAll * rules.ownerShare)) {
+    const owned = inAll.filter(({ settings }) => settings.owner === owner);
+    const most = Math.ceil(rules.inAll * rules.ownerShare);
+    if (owned.length > most + 1 || owned.filter(({ isAsked }) => !isAsked).length > most) {
       fail(`${process} has ${owned.length} requests of the owner ${owner} under way`);
     }
     const ofLane = [...underWay].filter((one) => one.webhook === webhook);

@@ -243,6 +243,30 @@ test('the webhooks of one user leave slots to those of others', () => {
   assert.equal(advance().length, 2);
 });
 
+test('the webhooks of several users leave slots to those of others', () => {
+  const { add, advance } = start({ inAll: 20, ownerShare: 3 / 4 });
+  for (const owner of [1, 2]) {
+    for (const name of names(30)) add(`${owner} ${name}`, deliveries(5), 0, owner);
+    advance();
+  }
+  for (const owner of [3, 4]) add(`${owner}`, deliveries(1), 0, owner);
+  assert.equal(advance().length, 1);
+});
+
+test('tests and redeliveries of one user leave slots to those of others', () => {
+  const { add, advance, end } = start({ inAll: 20, ownerShare: 3 / 4 });
+  for (const name of names(30)) add(name, [delivery('evt_1', { isAsked: true })]);
+  const first = advance();
+  assert.equal(first.length, 16);
+  add('other', [delivery('evt_1', { isAsked: true })], 0, 2);
+  assert.deepEqual(
+    advance().map(({ webhook }) => webhook),
+    ['other'],
+  );
+  end(first[0], 200);
+  assert.equal(advance().length, 1);
+});
+
 test('silent webhooks together take at most half of the slots', () => {
   const { dispatch, add, advance, end } = start();
   for (const name of names(300)) add(name, deliveries(5));
