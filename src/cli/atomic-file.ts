@@ -35,12 +35,8 @@ export async function writeAtomically<T>(
     return replace(target.path, { mode: mode ?? target.mode, replaces }, work);
   }
   // Append, to keep what a shell or another command wrote there.
-  const file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
-  try {
-    return await work((text) => file.writeFile(text), isatty(file.fd));
-  } finally {
-    await file.close();
-  }
+  await using file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
+  return await work((text) => file.writeFile(text), isatty(file.fd));
 }
 
 /**
@@ -80,15 +76,11 @@ async function replace<T>(path: string, { mode, replaces }: FileOptions, work: W
 }
 
 async function writeTo<T>(draft: string, mode: number | undefined, work: Work<T>): Promise<T> {
-  const file = await open(draft, 'wx', mode);
-  try {
-    if (mode !== undefined) await file.chmod(mode);
-    const done = await work((text) => file.writeFile(text), false);
-    await file.sync();
-    return done;
-  } finally {
-    await file.close();
-  }
+  await using file = await open(draft, 'wx', mode);
+  if (mode !== undefined) await file.chmod(mode);
+  const done = await work((text) => file.writeFile(text), false);
+  await file.sync();
+  return done;
 }
 
 type Target = { path: string; isPlain: boolean; mode?: number };

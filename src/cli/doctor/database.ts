@@ -24,7 +24,7 @@ export async function* checkDatabase(
     import('../../store/postgres/engine/database.ts'),
     import('../../store/postgres/engine/inspect.ts'),
   ]);
-  const database = openDatabase({
+  await using database = openDatabase({
     url,
     pooled: databasePooler === 'transaction',
     connections: databaseLimits.connectionsOfVerb,
@@ -42,8 +42,6 @@ export async function* checkDatabase(
   } catch (error) {
     yield problem(NAME, reasonIn(databaseFailure(error, url)), 'Until then the service answers 503.');
     return undefined;
-  } finally {
-    await database.close();
   }
 }
 

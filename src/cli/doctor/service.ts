@@ -43,7 +43,7 @@ function reachable(host: string): string {
 }
 
 async function checkPort(name: string, host: string, port: number): Promise<Finding> {
-  const server = createServer();
+  await using server = createServer();
   try {
     server.listen(port, host);
     await once(server, 'listening');
@@ -51,8 +51,6 @@ async function checkPort(name: string, host: string, port: number): Promise<Find
   } catch (error) {
     const text = `cannot listen on ${port} of ${host}, and no server runs on this store: ${reasonIn(error)}`;
     return problem(name, text, 'Stop the program that uses it, or set another port or address.');
-  } finally {
-    server.close();
   }
 }
 

@@ -64,7 +64,7 @@ async function errorOf(target: Target, text: string): Promise<unknown> {
   let socket: Socket | undefined;
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const late = Object.assign(new Error('no connection'), { code: 'ETIMEDOUT' });
-  const timer = setTimeout(resolve, limits.answerMs, late);
+  using _timer = setTimeout(resolve, limits.answerMs, late);
   try {
     const url = target.read(text);
     socket = connect({ target, url }, (...[error]) => resolve(error ?? undefined));
@@ -72,7 +72,6 @@ async function errorOf(target: Target, text: string): Promise<unknown> {
   } catch (error) {
     return error;
   } finally {
-    clearTimeout(timer);
     socket?.on('error', () => {}).destroy();
   }
 }

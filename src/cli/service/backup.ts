@@ -54,10 +54,10 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
 }
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
-  const report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
+  using report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
   let unfinished: UnfinishedStore | undefined;
-  const forget = onInterrupt(() => {
-    report.end();
+  using _handlers = onInterrupt(() => {
+    report[Symbol.dispose]();
     unfinished?.[Symbol.dispose]();
   });
   try {
@@ -67,9 +67,6 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
     return made;
   } catch (error) {
     throw fileFailure(error, `The backup cannot be written to ${dirname(to)}, and nothing is left of it`);
-  } finally {
-    report.end();
-    forget();
   }
 }
 
@@ -134,8 +131,8 @@ function refuseTarget(to: string, { dataDir, path }: EmbeddedStore, { force }: B
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** @returns removes the handlers */
-function onInterrupt(cleanUp: () => void): () => void {
+/** Until its disposal. */
+function onInterrupt(cleanUp: () => void): Disposable {
   function interrupted(signal: NodeJS.Signals): void {
     cleanUp();
     // Nothing handles it a second time, so it ends the process at once: an SQLite statement may run for long.
@@ -143,7 +140,9 @@ function onInterrupt(cleanUp: () => void): () => void {
   }
 
   for (const signal of SIGNALS) process.once(signal, interrupted);
-  return () => {
-    for (const signal of SIGNALS) process.off(signal, interrupted);
+  return {
+    [Symbol.dispose]() {
+      for (const signal of SIGNALS) process.off(signal, interrupted);
+    },
   };
 }

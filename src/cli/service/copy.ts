@@ -70,13 +70,11 @@ async function run({ from, to, json, ...flags }: CopyFlags): Promise<void> {
 
 async function copyInto(target: CopyTarget, source: CopySource): Promise<VerifiedTable[]> {
   const rows = source.tables.reduce((sum, table) => sum + table.count(), 0);
-  const report = showProgress(rows);
+  using report = showProgress(rows);
   try {
     return await copyStore({ source, target, report });
   } catch (error) {
     throw error instanceof AppError ? brokenOff(error) : error;
-  } finally {
-    report.end();
   }
 }
 
@@ -95,13 +93,11 @@ async function withLockedSource<T>(path: string, work: (source: CopySource) => P
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
   const { requestOf } = await import('../../store/postgres/plants/idempotency.ts');
   const refusal = `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`;
-  const unlock = lockAgainstServers(dirname(path), refusal);
-  try {
-    const source = openExport({ path, now: systemRuntime(silentLog).clock.now(), requestOf });
-    return await work(source).finally(source.close);
-  } finally {
-    unlock();
-  }
+  using cleanUp = new DisposableStack();
+  cleanUp.defer(lockAgainstServers(dirname(path), refusal));
+  const source = openExport({ path, now: systemRuntime(silentLog).clock.now(), requestOf });
+  cleanUp.defer(source.close);
+  return await work(source);
 }
 
 async function openTarget(url: DatabaseUrl, pooled: boolean): Promise<CopyTarget> {
@@ -138,7 +134,7 @@ const EVERY_MS = 100;
  * A bar on a terminal; elsewhere a line for each table that has rows.
  * @param rows in the source
  */
-function showProgress(rows: number): CopyReport & { end(): void } {
+function showProgress(rows: number): CopyReport & Disposable {
   const startedAt = performance.now();
   // Every row is read once to copy it, and once on each side to compare it.
   const steps = 3 * rows;
@@ -164,6 +160,6 @@ function showProgress(rows: number): CopyReport & { end(): void } {
       say(what);
       said = what;
     },
-    end: () => replaceLine(''),
+    [Symbol.dispose]: () => replaceLine(''),
   };
 }

@@ -53,14 +53,12 @@ async function run(flags: RestoreFlags, file: string): Promise<void> {
 }
 
 async function replace(from: string, { path }: EmbeddedStore): Promise<Restored> {
-  const report = showWholeProgress(statSync(from).size);
+  using report = showWholeProgress(statSync(from).size);
   const now = systemRuntime(silentLog).clock.now();
   try {
     return await restoreStore({ from, path, now, report });
   } catch (error) {
     throw asItWas(error, from, path);
-  } finally {
-    report.end();
   }
 }
 
@@ -109,7 +107,8 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
   const isNew = !existsSync(lockPath);
   try {
     const refusal = `A server is running on the data folder ${dataDir}. Stop it first.`;
-    const unlock = lockAgainstServers(dataDir, refusal);
+    using lock = new DisposableStack();
+    lock.defer(lockAgainstServers(dataDir, refusal));
     try {
       // At once: even after a failed restore the service must be able to take the lock.
       onFiles(`The data folder ${dataDir} cannot be used`, () => giveToOwnerOf(dataDir, [lockPath]));
@@ -117,8 +116,6 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
     } catch (error) {
       if (isNew) rmSync(lockPath, { force: true });
       throw error;
-    } finally {
-      unlock();
     }
   } catch (error) {
     for (const folder of made) removeEmpty(folder);

@@ -34,11 +34,11 @@ export function showProgress(what: string) {
  * For a backup or a restore. Shown on a terminal only.
  * @param bytes of the source; the copy may be smaller, since it omits deleted data
  */
-export function showWholeProgress(bytes: number): WholeReport & { end(): void } {
+export function showWholeProgress(bytes: number): WholeReport & Disposable {
   return {
     copied: (done) => replaceLine(`Copying: ${sizeText(done)} of at most ${sizeText(bytes)}`),
     checks: () => replaceLine('Checking the copy'),
-    end: () => replaceLine(''),
+    [Symbol.dispose]: () => replaceLine(''),
   };
 }
 

@@ -23,6 +23,7 @@ export function createForwarder(url: string, keys: SigningKeys, source: string, 
     },
     /** Aborts pending attempts. May be called twice. */
     stop: sender.stop,
+    [Symbol.asyncDispose]: sender.stop,
   };
 }
 

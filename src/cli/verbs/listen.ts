@@ -67,17 +67,13 @@ export async function follow(flags: ListenFlags): Promise<void> {
   const stopping = new AbortController();
   abortOnSignal(stopping);
   const signal = AbortSignal.any([stopping.signal, outputAbandoned()]);
-  const forwarder = await forwarderFor(flags, api, runtime);
+  await using forwarder = await forwarderFor(flags, api, runtime);
   signal.addEventListener('abort', () => void forwarder?.stop());
-  try {
-    const { since } = flags;
-    const service = connect(api, { patience: { stopping: signal } });
-    for await (const event of followEvents(api, service, { since, signal, onChange: say })) {
-      await (flags.json ? showJson(event, forwarder) : showLine(event, forwarder));
-      if (signal.aborted) break;
-    }
-  } finally {
-    await forwarder?.stop();
+  const { since } = flags;
+  const service = connect(api, { patience: { stopping: signal } });
+  for await (const event of followEvents(api, service, { since, signal, onChange: say })) {
+    await (flags.json ? showJson(event, forwarder) : showLine(event, forwarder));
+    if (signal.aborted) break;
   }
 }
 

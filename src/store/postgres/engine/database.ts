@@ -107,6 +107,7 @@ export function openDatabase(options: DatabaseOptions) {
     pooled: options.pooled,
     /** Waits for running work. May be called twice. */
     close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
