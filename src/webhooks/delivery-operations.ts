@@ -25,10 +25,10 @@ export type DeliveriesRequest = Pick<DeliveriesQuery, 'owner' | 'webhook' | 'sta
 };
 
 /** `next`: the list continues after it; undefined at its end. */
-export type DeliveriesPage = { deliveries: Delivery[]; next: DeliveryPosition | undefined };
+type DeliveriesPage = { deliveries: Delivery[]; next: DeliveryPosition | undefined };
 
-/** A page of the deliveries of all of the owner's webhooks. Empty if the given one is not theirs. */
-export async function listAllDeliveries(
+/** A page of the deliveries of all of the owner's webhooks, or of one. Empty if that one is not theirs. */
+export async function listDeliveries(
   { deliveries }: Pick<WebhooksContext, 'deliveries'>,
   { plant, since = 0, until, ...request }: DeliveriesRequest,
 ): Promise<DeliveriesPage> {
@@ -52,18 +52,6 @@ export async function listAllDeliveries(
   // The plant may have more events than were read.
   const oldest = events?.length === wanted ? events.at(-1) : undefined;
   return { deliveries: listed, next: oldest === undefined ? undefined : { event: oldest, webhook: '' } };
-}
-
-/**
- * A page of the deliveries of one webhook.
- * @throws AppError 40402 when the owner has no such webhook.
- */
-export async function listDeliveries(
-  context: WebhooksContext,
-  request: DeliveriesRequest & { webhook: string },
-): Promise<DeliveriesPage> {
-  await findWebhook(context, request.owner, request.webhook);
-  return listAllDeliveries(context, request);
 }
 
 /** The plant in the test event. */

@@ -1,9 +1,9 @@
+import type { FastifyReply } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { feeds as limits } from '../../limits.ts';
 import { Id } from '../../plants/plant.ts';
 import {
   getDelivery,
-  listAllDeliveries,
   listDeliveries,
   ReplayInput,
   redeliver,
@@ -16,6 +16,7 @@ import {
   deliveryJson,
   deliveryWithHistoryJson,
 } from '../../webhooks/delivery-view.ts';
+import { findWebhook } from '../../webhooks/operations.ts';
 import { type Delivery, type DeliveryPosition, deliveryStates } from '../../webhooks/port.ts';
 import { DateTime, parseDateTime } from '../../webhooks/time.ts';
 import { noCursor } from '../request/cursor.ts';
@@ -175,28 +176,13 @@ export function deliveriesRoutes(context: RouteContext): void {
 }
 
 function listRoutes({ webhooks, basePath, cursors, route }: RouteContext): void {
-  route(deliveriesOperations.listDeliveries, async ({ params, query, principal }, reply) => {
-    const { state, cursor, limit = limits.page } = query;
-    const { id } = params;
-    const owner = principal.user.id;
-    // Each state is a list of its own.
-    const origin = { list: `deliveries ${id} ${state ?? ''}`, user: owner };
-    const after = cursor === undefined ? undefined : { event: cursors.open(cursor, origin), webhook: id };
-    const { deliveries, next } = await listDeliveries(webhooks, { owner, webhook: id, state, after, limit });
-    if (next) {
-      const rest = `cursor=${cursors.seal(next.event, origin)}${state === undefined ? '' : `&state=${state}`}`;
-      reply.header('link', `<${basePath}/webhooks/${id}/deliveries?limit=${limit}&${rest}>; rel="next"`);
-    }
-    return `[${deliveries.map(deliveryJson).join()}]`;
-  });
-
-  route(deliveriesOperations.listAllDeliveries, async ({ query, principal }, reply) => {
-    const { webhook, state, plant, cursor, limit = limits.page } = query;
-    const owner = principal.user.id;
+  async function answer(reply: FastifyReply, path: string, query: AllQuery, webhook = query.webhook) {
+    const { state, plant, cursor, limit = limits.page } = query;
+    const owner = reply.request.principal.user.id;
     const filters = filtersIn(query);
     // Each combination of filters is a list of its own.
-    const origin = { list: `deliveries ?${filters}`, user: owner };
-    const { deliveries, next } = await listAllDeliveries(webhooks, {
+    const origin = { list: `${path}?${filters}`, user: owner };
+    const { deliveries, next } = await listDeliveries(webhooks, {
       ...{ owner, webhook, state, plant, limit },
       since: timeIn('since', query.since),
       until: timeIn('until', query.until),
@@ -205,10 +191,16 @@ function listRoutes({ webhooks, basePath, cursors, route }: RouteContext): void 
     if (next) {
       const sealed = cursors.seal(`${next.event}.${next.webhook}`, origin);
       const rest = `cursor=${sealed}${filters.size > 0 ? `&${filters}` : ''}`;
-      reply.header('link', `<${basePath}/deliveries?limit=${limit}&${rest}>; rel="next"`);
+      reply.header('link', `<${basePath}${path}?limit=${limit}&${rest}>; rel="next"`);
     }
     return `[${deliveries.map(deliveryJson).join()}]`;
+  }
+
+  route(deliveriesOperations.listDeliveries, async ({ params: { id }, query, principal }, reply) => {
+    await findWebhook(webhooks, principal.user.id, id);
+    return answer(reply, `/webhooks/${id}/deliveries`, query, id);
   });
+  route(deliveriesOperations.listAllDeliveries, ({ query }, reply) => answer(reply, '/deliveries', query));
 }
 
 /** In a fixed order. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { firstId } from '../../../src/runtime.ts';
-import { type DeliveriesRequest, listAllDeliveries } from '../../../src/webhooks/delivery-operations.ts';
+import { type DeliveriesRequest, listDeliveries } from '../../../src/webhooks/delivery-operations.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 export function allDeliveriesConformance(ready: () => Given): void {
@@ -13,7 +13,7 @@ export function allDeliveriesConformance(ready: () => Given): void {
     let after: DeliveriesRequest['after'];
     do {
       const request = { ...ALL, ...filters, owner, after, limit };
-      const { deliveries, next } = await listAllDeliveries(ready().store, request);
+      const { deliveries, next } = await listDeliveries(ready().store, request);
       assert.ok(deliveries.length <= limit);
       seen.push(...deliveries.map(({ webhook, event }) => `${event.id} ${webhook}`));
       after = next;
