@@ -127,22 +127,19 @@ async function openEmbeddedStore(
   const path = storePath(dataDir);
   const lock = servingLock(dataDir);
   const wasServed = existsSync(lock);
-  const unlock = lockForServing(lock);
-  try {
-    requireWritable(path);
-    const wasKilled = recoverStore(path);
-    const isNew = fileSize(path) === 0;
-    const store = await openSqliteStore({ ...options, path, writer: 'thread' });
-    if (isNew && wasServed)
-      log.warn({ path }, 'created a new, empty store in a data folder that a server has used before');
-    else if (isNew) log.info({ path }, 'created a new, empty store');
-    const latest = store.latestEvent();
-    if (latest !== undefined) ids.startAfter(latest);
-    return { ...store, close: () => store.close().finally(unlock), wasKilled };
-  } catch (error) {
-    unlock();
-    throw error;
-  }
+  using opening = new DisposableStack();
+  opening.use(lockForServing(lock));
+  requireWritable(path);
+  const wasKilled = recoverStore(path);
+  const isNew = fileSize(path) === 0;
+  const store = await openSqliteStore({ ...options, path, writer: 'thread' });
+  if (isNew && wasServed)
+    log.warn({ path }, 'created a new, empty store in a data folder that a server has used before');
+  else if (isNew) log.info({ path }, 'created a new, empty store');
+  const latest = store.latestEvent();
+  if (latest !== undefined) ids.startAfter(latest);
+  const held = opening.move();
+  return { ...store, close: () => store.close().finally(() => held.dispose()), wasKilled };
 }
 
 function deliveryDelay({ webhookRetrySchedule }: Config): number {

@@ -56,7 +56,7 @@ export async function changeProfiles(change: (profiles: Profiles) => void): Prom
   const lock = `${path}.lock`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const unlock = await takeLock(lock);
+    using _lock = await takeLock(lock);
     try {
       const profiles = readProfiles();
       change(profiles);
@@ -65,7 +65,6 @@ export async function changeProfiles(change: (profiles: Profiles) => void): Prom
     } finally {
       // First: once released, the file may be another's. Windows keeps it, because it is open.
       await rm(lock, { force: true }).catch(() => {});
-      unlock();
     }
   } catch (error) {
     throw unwritable(path, error, 'Nothing was saved.');
@@ -73,12 +72,12 @@ export async function changeProfiles(change: (profiles: Profiles) => void): Prom
   return path;
 }
 
-/** Returns how to release the lock. The system releases that of a process that was killed. */
-async function takeLock(lock: string): Promise<() => void> {
+/** The system releases the lock of a process that was killed. */
+async function takeLock(path: string): Promise<Disposable> {
   // Only here: most verbs read the profiles and need no SQLite.
   const { tryLock } = await import('../store/sqlite/files/lock.ts');
-  const unlock = tryLock(lock, limits.lockMs);
-  if (unlock !== undefined) return unlock;
+  const lock = tryLock(path, limits.lockMs);
+  if (lock !== undefined) return lock;
   const seconds = limits.lockMs / 1000;
   throw new Failure(`Nothing was saved: for ${seconds} s another login has been changing the profiles.`);
 }

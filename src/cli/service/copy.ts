@@ -93,11 +93,9 @@ async function withLockedSource<T>(path: string, work: (source: CopySource) => P
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
   const { requestOf } = await import('../../store/postgres/plants/idempotency.ts');
   const refusal = `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`;
-  using cleanUp = new DisposableStack();
-  cleanUp.defer(lockAgainstServers(dirname(path), refusal));
+  using _lock = lockAgainstServers(dirname(path), refusal);
   const source = openExport({ path, now: systemRuntime(silentLog).clock.now(), requestOf });
-  cleanUp.defer(source.close);
-  return await work(source);
+  return await work(source).finally(source.close);
 }
 
 async function openTarget(url: DatabaseUrl, pooled: boolean): Promise<CopyTarget> {

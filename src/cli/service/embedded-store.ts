@@ -30,7 +30,7 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
   const path = storePath(dataDir);
   // Only here: `backup`, `restore` and `copy` need no store.
   const { openSqliteStore } = await import('../../store/sqlite/store.ts');
-  let unlock: (() => void) | undefined;
+  using migrating = new DisposableStack();
   try {
     refuseLostDatabase(path);
     if (fileSize(path) === 0) {
@@ -38,12 +38,7 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
         `There is no store at ${path}. Pass its folder with --data-dir, or create one by starting the service: plant-store serve`,
       );
     }
-    unlock = lockUnlessServed(servingLock(dataDir));
-    // A running server has done it.
-    if (unlock) recoverStore(path);
-    // From here on a server may start.
-    unlock?.();
-    unlock = undefined;
+    recoverUnlessServed(path, dataDir);
     return await openSqliteStore({
       path,
       writer: 'inline',
@@ -51,7 +46,7 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
       beforeMigration() {
         const refusal =
           'The store is from an older version and must be migrated, but a server is running on it that would not understand it then. Stop that server first.';
-        unlock = lockAgainstServers(dataDir, refusal);
+        migrating.use(lockAgainstServers(dataDir, refusal));
       },
       deliveryDelayMs: 0,
       // The write that causes it fails with the same error, which ends the verb.
@@ -59,16 +54,21 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
     });
   } catch (error) {
     throw storeFailure(error, dataDir);
-  } finally {
-    unlock?.();
   }
 }
 
+/** Afterwards a server may start. */
+function recoverUnlessServed(path: string, dataDir: string): void {
+  using lock = lockUnlessServed(servingLock(dataDir));
+  // A running server has done it.
+  if (lock) recoverStore(path);
+}
+
 /**
- * Keeps servers off a data folder. Returns how to release it.
+ * Keeps servers off a data folder until its disposal.
  * @param refusal why the verb fails while a server runs there, and what to do
  */
-export function lockAgainstServers(dataDir: string, refusal: string): () => void {
+export function lockAgainstServers(dataDir: string, refusal: string): Disposable {
   try {
     return lockForServing(servingLock(dataDir));
   } catch (cause) {

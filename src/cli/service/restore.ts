@@ -107,8 +107,7 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
   const isNew = !existsSync(lockPath);
   try {
     const refusal = `A server is running on the data folder ${dataDir}. Stop it first.`;
-    using lock = new DisposableStack();
-    lock.defer(lockAgainstServers(dataDir, refusal));
+    using _lock = lockAgainstServers(dataDir, refusal);
     try {
       // At once: even after a failed restore the service must be able to take the lock.
       onFiles(`The data folder ${dataDir} cannot be used`, () => giveToOwnerOf(dataDir, [lockPath]));

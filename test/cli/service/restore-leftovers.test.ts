@@ -46,12 +46,12 @@ test('a refused restore leaves no folder and no file', async () => {
 test('a process waiting for a lock gets it even when the lock file is removed', async () => {
   await withFolder(async (folder) => {
     const path = join(folder, 'serving.lock');
-    const unlock = lockForServing(path);
+    const lock = lockForServing(path);
     const waiting = launch(['serve', '--port', '0'], { DATA_DIR: folder });
     const ended = outcomeOf(waiting);
     await untilOpen(waiting, path);
     await rm(path);
-    unlock();
+    lock[Symbol.dispose]();
     await untilGreeted(waiting, ended);
     assert.throws(() => lockForServing(path), /Another plant-store server is running/);
     waiting.kill('SIGTERM');

@@ -253,8 +253,8 @@ test('doctor shows no raw control characters of a store, a server or a provider'
   const server = await startHostileServer(t);
   const { port } = new URL(server);
   await withStoreFolder(async (folder) => {
-    const unlock = lockForServing(join(folder, 'serving.lock'));
-    t.after(unlock);
+    const lock = lockForServing(join(folder, 'serving.lock'));
+    t.after(() => lock[Symbol.dispose]());
     for (const hostility of HOSTILITIES) {
       const env = {
         DATA_DIR: folder,

@@ -18,8 +18,8 @@ export function openUnfinishedStore(prefix: string) {
   removeLeft(prefix);
   for (;;) {
     const folder = mkdtempSync(prefix);
-    const unlock = lockIn(folder);
-    if (unlock === undefined) continue;
+    const lock = lockIn(folder);
+    if (lock === undefined) continue;
     return {
       /** Nothing exists here yet. */
       path: join(folder, STORE),
@@ -28,14 +28,14 @@ export function openUnfinishedStore(prefix: string) {
         try {
           remove(folder);
         } catch {}
-        unlock();
+        lock[Symbol.dispose]();
       },
     };
   }
 }
 
 /** Undefined if another process took the folder for an abandoned one before it was locked. */
-function lockIn(folder: string): (() => void) | undefined {
+function lockIn(folder: string): Disposable | undefined {
   try {
     return tryLock(join(folder, LOCK), 0);
   } catch (error) {
@@ -63,10 +63,8 @@ function removeIfLeft(folder: string): void {
   if (!names.every((name) => name.startsWith(LOCK) || name.startsWith(STORE))) return;
   // A process killed before it had the lock has written nothing else.
   if (!names.includes(LOCK)) return void rmdirSync(folder);
-  const unlock = tryLock(join(folder, LOCK), 0);
-  if (unlock === undefined) return;
-  remove(folder);
-  unlock();
+  using lock = tryLock(join(folder, LOCK), 0);
+  if (lock !== undefined) remove(folder);
 }
 
 /** Removes the lock last: if this process is killed meanwhile, the rest is still recognized. */

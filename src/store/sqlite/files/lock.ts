@@ -8,21 +8,20 @@ import { BUSY, sqliteCode } from '../engine/failure.ts';
 /**
  * Makes sure that only one server runs on a data folder, by SQLite's lock on a file next to the store: the system
  * releases it however the process ends.
- * @returns a function that releases the lock
  * @throws Error when another server holds it; errors of the file system, with the path
  */
-export function lockForServing(path: string): () => void {
-  const unlock = tryLock(path, processes.lockWaitMs);
-  if (unlock !== undefined) return unlock;
+export function lockForServing(path: string): Disposable {
+  const lock = tryLock(path, processes.lockWaitMs);
+  if (lock !== undefined) return lock;
   throw new Error(
     `Another plant-store server is running on the data folder ${dirname(path)}, or a command recovers the store in it.`,
   );
 }
 
 /** Like `lockForServing`, for a program that may run beside a server: undefined when one runs. It does not wait. */
-export function lockUnlessServed(path: string): (() => void) | undefined {
+export function lockUnlessServed(path: string): Disposable | undefined {
   // Only a server creates the file: this program may run as another user.
-  return existsSync(path) ? tryLock(path, 0) : () => {};
+  return existsSync(path) ? tryLock(path, 0) : new DisposableStack();
 }
 
 /** Whether a server holds the lock of a data folder. A server that starts meanwhile waits for a moment. */
@@ -40,9 +39,9 @@ export function isServed(lockPath: string): boolean {
 
 /**
  * Takes the lock of a file, which is created if missing. The lock's holder may remove the file.
- * @returns a function that releases the lock; undefined if another process still holds it after `waitMs`
+ * @returns undefined if another process still holds the lock after `waitMs`
  */
-export function tryLock(path: string, waitMs: number): (() => void) | undefined {
+export function tryLock(path: string, waitMs: number): Disposable | undefined {
   for (;;) {
     makePrivateFile(path);
     const file = fileAt(path);
@@ -64,7 +63,7 @@ export function tryLock(path: string, waitMs: number): (() => void) | undefined 
     }
     // The lock of a file that was removed meanwhile excludes nobody.
     const isSame = file === fileAt(path);
-    if (isSame && failure === undefined) return () => db?.close();
+    if (isSame && failure === undefined) return db;
     db?.close();
     if (isSame && sqliteCode(failure) === BUSY) return undefined;
     if (isSame) throw failure;
