@@ -34,6 +34,7 @@ const LATER = [
   '0010_folded_indexes.sql',
   '0011_event_plants.sql',
   '0012_trigger_beside_counters.sql',
+  '0013_own_tables_first.sql',
 ];
 
 /** Kept between tests. */
