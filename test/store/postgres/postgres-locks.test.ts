@@ -232,6 +232,17 @@ describe('writes of several replicas at once', () => {
     await replica.finishChores();
   });
 
+  test('creates under a limit do not wait for a change of tokens, users or shares', async () => {
+    const counting = given(await open({ maxPlantsPerUser: 4 }));
+    const { id: owner } = await replica.user();
+    await session.query('BEGIN');
+    await session.query(`SELECT 1 FROM meta WHERE name = 'access_epoch' FOR UPDATE`);
+    // The first one counts the plants.
+    const created = [await counting.create(owner), await counting.create(owner)];
+    await session.query('ROLLBACK');
+    assert.deepEqual(created, [1n, 2n]);
+  });
+
   for (const { name, act, outcome, count } of [
     { name: 'a delete', act: (owner: number) => remove(owner, 1n), outcome: true, count: '2' },
     { name: 'a create', act: (owner: number) => create(owner, { id: 4n }), outcome: 4n, count: '4' },

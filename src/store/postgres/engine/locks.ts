@@ -37,8 +37,9 @@ const LOCK_EXCLUSIVELY = statement`${FIND}
 
 /**
  * Gives users a new version of their row. For those who change what creates read of other tables: a create that locks
- * its users in the same statement, to save a round of statements, sees by the version that it must be repeated.
+ * its users in the same statement, to save a round of statements, sees by the version that it must be repeated. Sets a
+ * column that does not change the access epoch: a statement does that even if it finds no user.
  */
 export const TOUCH_USERS = (ids: string) => `UPDATE users
-  SET name = name
+  SET created_at = created_at
   WHERE id IN (${ids})`;
