@@ -19,8 +19,11 @@ import {
 import { createPrimary, type DatabaseOptions, type TimedQuery } from './primary.ts';
 import { BEGIN, BEGIN_WITH_SETTINGS } from './session.ts';
 
-/** A statement, and the name under which each connection prepares it once. */
-export type Statement = { name: string; text: string };
+/**
+ * A statement, and the name under which each connection prepares it once.
+ * `isUrgent`: it gets the next free connection, before those that wait for one.
+ */
+export type Statement = { name: string; text: string; isUrgent?: boolean };
 
 /** A statement from its text. `${}` inserts text; values are `$1`, `$2`, … */
 export function statement(
@@ -33,6 +36,11 @@ export function statement(
 /** The name is derived from the text, so that no other text of any version has it. */
 export function statementOf(text: string): Statement {
   return { name: hash('sha256', text, 'base64url').slice(0, 22), text };
+}
+
+/** For short statements by which a replica shows that it works: it must do so while many others wait. */
+export function urgent(of: Statement): Statement {
+  return { ...of, isUrgent: true };
 }
 
 /** PostgreSQL rejects text with a NUL, so no id contains one: such an id becomes NULL, which equals nothing. */
@@ -70,20 +78,19 @@ export function openDatabase(options: DatabaseOptions) {
     async (statement, values = []) =>
       (await send(client, toQuery({ statement, values }))).rows;
 
-  /** @param commits whether it ends a silence by itself */
-  function run<T>(work: Work<T>, mayBegin = () => true, commits = false): Promise<T> {
+  function run<T>(work: Work<T>, { mayBegin = () => true, commits = false, isUrgent }: Way = {}): Promise<T> {
     const attempt = async (client: pg.PoolClient) => {
       if (silence.isLong() && !commits) await silence.end(client);
       if (!mayBegin()) throw unavailable(TOO_LATE);
       return silence.hear(() => work(client));
     };
-    return translated(() => again(() => use(attempt)));
+    return translated(() => again(() => use(attempt, isUrgent)));
   }
 
   return {
     /** One read-only statement, retried once if the connection breaks. */
     read: (statement: Statement, values?: readonly unknown[]): Promise<Row[]> =>
-      run((client) => queryOn(client)(statement, values)),
+      run((client) => queryOn(client)(statement, values), { isUrgent: statement.isUrgent }),
     /**
      * Statements as one transaction, in one round trip. Resolves with the rows of each.
      * @param mayBegin called once a connection is available; if it returns false, nothing is sent: AppError 50302
@@ -97,11 +104,12 @@ export function openDatabase(options: DatabaseOptions) {
         const rows = await committed(client, () => sendAll(client, sent));
         return rows.slice(0, queries.length);
       };
-      return run(work, mayBegin, true);
+      const isUrgent = statements.some(({ statement }) => statement.isUrgent);
+      return run(work, { mayBegin, commits: true, isUrgent });
     },
     /** A transaction whose statements depend on each other. `work` runs again after a conflict. */
     transaction: <T>(work: (query: Query) => Promise<T>, mayBegin?: () => boolean) =>
-      run((client) => interactive(client, begin, () => work(queryOn(client))), mayBegin),
+      run((client) => interactive(client, begin, () => work(queryOn(client))), { mayBegin }),
     /** The URL of the server that accepts writes. */
     primaryUrl: url,
     pooled: options.pooled,
@@ -112,6 +120,14 @@ export function openDatabase(options: DatabaseOptions) {
 }
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>;
+
+/** How work runs. */
+type Way = {
+  mayBegin?: (() => boolean) | undefined;
+  /** Whether it ends a silence by itself. */
+  commits?: boolean;
+  isUrgent?: boolean | undefined;
+};
 
 /**
  * After a silence of the server, perhaps because this process or a proxy stood still, another server may have become the

@@ -39,10 +39,11 @@ export function createPrimary(options: DatabaseOptions) {
 
   /**
    * Runs work with an exclusive connection.
+   * @param isUrgent whether it gets one before those that wait
    * @throws AppError 50302 without a server, 50300 when all connections stay busy for too long
    */
-  async function use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    await room.enter().catch(refuseCrowd);
+  async function use<T>(work: (client: pg.PoolClient) => Promise<T>, isUrgent = false): Promise<T> {
+    await room.enter(isUrgent).catch(refuseCrowd);
     try {
       const { client, from } = await connect();
       return await holding(client, from, work);
@@ -143,12 +144,12 @@ export function createPrimary(options: DatabaseOptions) {
   };
 }
 
-/** Limits the connections in use. Those who wait for one get it in order, within `waitMs`. */
+/** Limits the connections in use. Those who wait for one get it in order, the urgent first, within `waitMs`. */
 function createRoom(connections: number) {
   const waiting: (() => void)[] = [];
   let free = connections;
   return {
-    enter(): Promise<void> {
+    enter(isUrgent: boolean): Promise<void> {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       if (free > 0) {
         free--;
@@ -163,7 +164,8 @@ function createRoom(connections: number) {
         clearTimeout(late);
         resolve();
       };
-      waiting.push(take);
+      if (isUrgent) waiting.unshift(take);
+      else waiting.push(take);
       return promise;
     },
     /** Call it once for each time that one entered. */

@@ -1,14 +1,14 @@
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { LACKING } from '../access/rights.ts';
-import { type Database, statement } from '../engine/database.ts';
+import { type Database, statement, urgent } from '../engine/database.ts';
 import { createDatabaseClock, DATABASE_TIME } from './database-clock.ts';
 
 export type Heartbeat = Awaited<ReturnType<typeof startHeartbeat>>;
 
-const LOOK = statement`SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKING} AS lacking
+const LOOK = urgent(statement`SELECT value AS epoch, ${DATABASE_TIME} AS time, ${LACKING} AS lacking
   FROM meta
-  WHERE name = 'access_epoch'`;
+  WHERE name = 'access_epoch'`);
 
 /** Watches whether the store answers and is usable, and whether any replica changed tokens, users or shares. */
 export async function startHeartbeat({ read }: Pick<Database, 'read'>, log: Log) {

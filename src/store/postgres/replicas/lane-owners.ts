@@ -1,7 +1,7 @@
 import { lanes as limits } from '../../../limits.ts';
 import type { LeaseStore } from '../../../webhooks/delivery/leases.ts';
 import { IS_ALIVE, IS_FREE, othersThan } from '../deliveries/lanes.ts';
-import { type Database, statement } from '../engine/database.ts';
+import { type Database, statement, urgent } from '../engine/database.ts';
 import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
 
 /** @param clock set with each look at the members */
@@ -44,7 +44,7 @@ export function laneOwners(
 /** The owner of a lane that was returned while it had work: its rate may have been used just now. */
 const USED = '';
 
-const BEGIN = statement`WITH gone AS (
+const BEGIN = urgent(statement`WITH gone AS (
     DELETE FROM replicas
     WHERE alive_until < ${DATABASE_NOW} - ${limits.leaseMs}
   )
@@ -52,20 +52,20 @@ const BEGIN = statement`WITH gone AS (
   VALUES ($1, ${DATABASE_NOW} + ${limits.leaseMs}, $2)
   ON CONFLICT (id) DO UPDATE
   SET alive_until = excluded.alive_until, dispatches = excluded.dispatches
-  RETURNING id`;
+  RETURNING id`);
 
-const RENEW = statement`UPDATE replicas
+const RENEW = urgent(statement`UPDATE replicas
   SET alive_until = ${DATABASE_NOW} + ${limits.leaseMs}, dispatches = $2
   WHERE id = $1 AND alive_until > ${DATABASE_NOW}
-  RETURNING id`;
+  RETURNING id`);
 
 const END = statement`DELETE FROM replicas WHERE id = $1`;
 
-const MEMBERS = statement`SELECT ${DATABASE_TIME} AS time, array(
+const MEMBERS = urgent(statement`SELECT ${DATABASE_TIME} AS time, array(
     SELECT r.id
     FROM replicas r
     WHERE r.dispatches AND ${IS_ALIVE}
-  ) AS members`;
+  ) AS members`);
 
 /** Live replicas keep their lanes. Locks in the same order as `deliveries/outcomes.ts`. */
 const TAKE = statement`WITH ${othersThan('$2')}, free AS MATERIALIZED (
