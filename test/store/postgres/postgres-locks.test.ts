@@ -232,6 +232,27 @@ describe('writes of several replicas at once', () => {
     await replica.finishChores();
   });
 
+  test('the removal of expired events does not deadlock with a recording for the webhooks of owner and viewer', async () => {
+    const [owner, viewer] = [await replica.user(), await replica.user()];
+    const { access, chores } = replica.store;
+    await access.addShare({ owner: owner.name, viewer: viewer.name, at: AT }, 10);
+    // The viewer's has the lower id.
+    const [theirs, own] = [await replica.webhook(viewer.id), await replica.webhook(owner.id)];
+    for (let n = 0; n < 2; n++) await replica.create(owner.id);
+    const [ofViewer] = await replica.due(theirs);
+    const [first, second] = await replica.due(own);
+    assert.ok(ofViewer && first && second);
+    await hold(second);
+    const from = { owner: owner.id, event: '' };
+    const removed = chores.removeExpired({ before: `${second.event.id}~`, from, limit: 50 });
+    await waiting(1);
+    const recorded = record(ofViewer, first);
+    await waiting(2);
+    await session.query('ROLLBACK');
+    await removed;
+    assert.deepEqual(await recorded, ['settled', 'settled']);
+  });
+
   test('creates under a limit do not wait for a change of tokens, users or shares', async () => {
     const counting = given(await open({ maxPlantsPerUser: 4 }));
     const { id: owner } = await replica.user();

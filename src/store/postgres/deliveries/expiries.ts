@@ -80,6 +80,7 @@ const NEXT_OWNER = statement`WITH looked AS MATERIALIZED (
   ) AS found
   FROM looked l`;
 
+/** In the order in which outcomes lock their deliveries. */
 const SUBSCRIBERS = statement`SELECT owner AS subscriber, id AS webhook, status
   FROM webhooks
   WHERE owner = $1
@@ -87,7 +88,8 @@ const SUBSCRIBERS = statement`SELECT owner AS subscriber, id AS webhook, status
   SELECT w.owner, w.id, w.status
   FROM shares s
   JOIN webhooks w ON w.owner = s.viewer
-  WHERE s.owner = $1`;
+  WHERE s.owner = $1
+  ORDER BY webhook`;
 
 const OLD = statement`SELECT id
   FROM events
