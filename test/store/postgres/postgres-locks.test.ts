@@ -253,6 +253,23 @@ describe('writes of several replicas at once', () => {
     assert.deepEqual(await recorded, ['settled', 'settled']);
   });
 
+  test('the removal of a webhook does not deadlock with a recording of what was in flight', async () => {
+    const { owner, hook } = await replica.subscriber(1);
+    const [one] = await replica.due(hook);
+    assert.ok(one);
+    await replica.store.webhooks.deleteWebhook(owner, hook);
+    // Its delivery.
+    await advance();
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM lanes WHERE webhook = $1 FOR SHARE', [hook]);
+    const removed = advance();
+    await waiting(1);
+    const recorded = record(one);
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([removed, recorded]), [true, ['gone']]);
+  });
+
   test('creates under a limit do not wait for a change of tokens, users or shares', async () => {
     const counting = given(await open({ maxPlantsPerUser: 4 }));
     const { id: owner } = await replica.user();

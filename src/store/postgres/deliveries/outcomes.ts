@@ -76,14 +76,17 @@ function partsOf(inputs: readonly Input[]): Input[][] {
   return Array.from({ length: most }, (_, n) => ordered.flatMap((same) => same[n] ?? []));
 }
 
-/** In a statement of its own, so that later ones see what others committed. Locks lanes and webhooks until the end. */
+/**
+ * In a statement of its own, so that later ones see what others committed. Locks lanes and webhooks until the end: each
+ * webhook before its lane, as its removal does.
+ */
 const LOCK = statement`SELECT 1
   FROM lanes l
   JOIN webhooks w ON w.id = l.webhook
   WHERE l.webhook = ANY ($1::text[]) AND l.replica = $2
   ORDER BY l.webhook
-  FOR SHARE OF l
-  FOR NO KEY UPDATE OF w`;
+  FOR NO KEY UPDATE OF w
+  FOR SHARE OF l`;
 
 /** An attempt is kept under the generation after that of its delivery; a late one only if that is unused. */
 const RECORD = statement`WITH input AS MATERIALIZED (
