@@ -16,6 +16,13 @@ export function isUnreachable(error: unknown): boolean {
   return error instanceof PlantStoreError && error.status === undefined;
 }
 
+/** Whether the service has refused the key of the request, too: for a day, a retry with it gets the same answer. */
+export function isKept(error: unknown): boolean {
+  const code = codeOf(error) ?? 0;
+  const status = Math.trunc(code / 100);
+  return status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status) && code !== 40901;
+}
+
 /** Whether the error says that the object does not exist (any more). */
 export function isGone(error: unknown): boolean {
   return [40401, 40402, 40403].includes(codeOf(error) ?? 0);

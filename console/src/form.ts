@@ -1,7 +1,7 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useRef } from 'preact/hooks';
-import { sentenceOf } from './failure.ts';
+import { isKept, sentenceOf } from './failure.ts';
 import { randomKey } from './keys.ts';
 
 /** What is wrong with each field, in a sentence. */
@@ -10,7 +10,10 @@ export type FieldErrors<Text> = { [Field in keyof Text]?: string | undefined };
 type FormRules<Text> = {
   /** The problems that can be found before sending. */
   check(text: Text): FieldErrors<Text>;
-  /** Resolves when it is saved. The key stays the same while the text does, so that a retry creates nothing twice. */
+  /**
+   * Resolves when it is saved. The key stays the same while the text does, so that a retry creates nothing twice, unless
+   * the service refused: the reason may be gone by the next try.
+   */
   save(text: Text, key: string): Promise<void>;
   /** The field that a refusal of the service concerns, if any. */
   fieldOf(error: unknown): keyof Text | undefined;
@@ -54,6 +57,7 @@ export function useForm<Text extends Record<keyof Text, string>>(
   }
 
   function showFailure(error: unknown): void {
+    if (isKept(error)) key.current = randomKey();
     const field = fieldOf(error);
     if (field === undefined) failure.value = error;
     else show({ ...errors.peek(), [field]: sentenceOf(error) });

@@ -257,6 +257,25 @@ test('an import that halts can be continued only once its requests have ended', 
   assert.equal((await plantsOf(token)).length, 8);
 });
 
+test('an import that a limit halted continues once there is room', async () => {
+  const limited = await startService({ MAX_PLANTS_PER_USER: '4' });
+  try {
+    await browser.visit(limited, { at: AT }, async (page) => {
+      await choose(page, named(7));
+      await page.getByRole('button', { name: 'Import 7 plants' }).click();
+      await page.getByText('You have 4 plants, which is the limit; delete one first.').waitFor();
+      await page.getByText('4 plants were added; 3 rows were not sent.').waitFor();
+      for (const id of [1, 2, 3]) {
+        succeeded(await limited.request('DELETE', `/plants/${id}`), 204);
+      }
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByText('Done. 7 plants were added.').waitFor();
+    });
+  } finally {
+    await limited.stop();
+  }
+});
+
 test('on every page the browser asks before the tab of an unfinished import is closed', async () => {
   const token = await service.tokenFor('wanderer');
   await browser.visit(service, { at: AT, token }, async (page) => {

@@ -75,7 +75,7 @@ test('the documentation opens beside the console, which stays signed in', async 
   });
 });
 
-test('a taken id is reported at the id field', async () => {
+test('a taken id is reported at the id field, and accepted as soon as it is free', async () => {
   const token = await service.tokenFor('twice');
   succeeded(await service.request('POST', '/plants', { token, body: { id: 7, name: 'Alder' } }), 201);
   await browser.visit(service, { at: '#/plants', token }, async (page) => {
@@ -85,6 +85,9 @@ test('a taken id is reported at the id field', async () => {
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('You already have a plant with the id 7').waitFor();
     assert.equal(await page.getByLabel('Id').getAttribute('aria-invalid'), 'true');
+    succeeded(await service.request('DELETE', '/plants/7', { token }), 204);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await cell(page, 'Birch').waitFor();
   });
 });
 

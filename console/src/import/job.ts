@@ -1,5 +1,5 @@
 import { batch, type Signal, signal } from '@preact/signals';
-import { codeOf, sentenceOf } from '../failure.ts';
+import { codeOf, isKept, sentenceOf } from '../failure.ts';
 import { kept } from '../kept.ts';
 import { randomKey } from '../keys.ts';
 import { session, store } from '../session.ts';
@@ -16,6 +16,9 @@ export type Tally = {
   rate: number;
 };
 
+/** `refusals`: how many of its keys were refused for something that may change, such as a limit. */
+type RowLeft = FileRow & { refusals?: number };
+
 /** An import that continues while other pages are open, until the tab is closed. */
 export type Job = {
   user: string;
@@ -26,7 +29,7 @@ export type Job = {
   tally: Signal<Tally>;
   failed: Signal<readonly FailedRow[]>;
   /** The unsent rows, the next one last: removing the first of many takes time for each of the others. */
-  left: FileRow[];
+  left: RowLeft[];
   /** The prefix of its rows' keys: a row that is sent twice creates one plant. */
   key: string;
   /** When the first row was sent with the key, in milliseconds since the Unix epoch; undefined before. */
@@ -47,7 +50,7 @@ const FORGOTTEN =
 /** Creates a job from a file; rows that break a rule fail before anything is sent. */
 export function prepareJob(file: PlantFile): Job {
   const user = session.peek()?.user ?? '';
-  const left: FileRow[] = [];
+  const left: RowLeft[] = [];
   const failed: FailedRow[] = [];
   for (const entry of file.rows) {
     const { row, name, reported } = entry;
@@ -102,7 +105,7 @@ export async function run(job: Job): Promise<void> {
       const problem = await send(job, entry);
       if (problem === undefined) added += 1;
       else if (problem.isFinal) found.push(failedRow(entry, problem.sentence));
-      else halt(job, entry, problem.sentence);
+      else halt(job, entry, problem);
       ended += 1;
     }
   }
@@ -125,16 +128,17 @@ export function forget(job: Job): void {
   if (currentJob.peek() === job) currentJob.value = undefined;
 }
 
-type Problem = { sentence: string; isFinal: boolean };
+type Problem = { sentence: string; isFinal: boolean; isRefusal: boolean };
 
-async function send(job: Job, { row }: FileRow): Promise<Problem | undefined> {
-  if (!('draft' in row)) return { sentence: row.problem, isFinal: true };
+async function send(job: Job, { row, refusals = 0 }: RowLeft): Promise<Problem | undefined> {
+  if (!('draft' in row)) return { sentence: row.problem, isFinal: true, isRefusal: false };
+  const key = `${job.key}-${row.line}${refusals > 0 ? `.${refusals}` : ''}`;
   try {
     if (session.peek()?.user !== job.user) throw new Error('You signed out. Sign in again to continue.');
-    await store().plants.create(row.draft, { idempotencyKey: `${job.key}-${row.line}` });
+    await store().plants.create(row.draft, { idempotencyKey: key });
     return undefined;
   } catch (error) {
-    return { sentence: sentenceOf(error), isFinal: isAboutTheRow(error) };
+    return { sentence: sentenceOf(error), isFinal: isAboutTheRow(error), isRefusal: isKept(error) };
   }
 }
 
@@ -144,11 +148,12 @@ function isAboutTheRow(error: unknown): boolean {
 }
 
 /**
- * Puts the row back: its outcome is unknown, and its key prevents a second plant. The import is halted once its other
- * requests have ended, too: if it continued before, they would count into the next run.
+ * Puts the row back. Its outcome is unknown, and its key prevents a second plant; or it was refused, and needs another
+ * key. The import is halted once its other requests have ended, too: if it continued before, they would count into the
+ * next run.
  */
-function halt(job: Job, entry: FileRow, sentence: string): void {
-  job.left.push(entry);
+function halt(job: Job, entry: RowLeft, { sentence, isRefusal }: Problem): void {
+  job.left.push(isRefusal ? { ...entry, refusals: (entry.refusals ?? 0) + 1 } : entry);
   job.halted.value ??= sentence;
   job.state.value = 'stopping';
 }
