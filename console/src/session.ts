@@ -51,11 +51,12 @@ export async function signIn(token: string, { keep }: { keep: boolean }): Promis
   }
   try {
     // The person at the form can read a refusal and try again.
-    const { user, scopes } = await clientFor(token, { retries: 0 }).me();
+    const asking = new PlantStore({ url: apiUrl.href, token, fetch: watchedFetch, retries: 0 });
+    const { user, scopes } = await asking.me();
     if (keep) kept.setItem(KEPT, token);
     else kept.removeItem(KEPT);
     signedOutBecause.value = undefined;
-    // Here rather than at the end of a session: work that still runs then may add one.
+    // Here rather than at the end of a session: what ends with it may still add one.
     toasts.value = [];
     session.value = { store: clientFor(token), user, scopes: new Set(scopes) };
     return undefined;
@@ -78,18 +79,28 @@ export async function restoreSession(): Promise<void> {
   isRestoring.value = false;
 }
 
-function clientFor(token: string, options: { retries?: number } = {}): PlantStore {
-  const signedInFetch: typeof fetch = async (input, init) => {
-    const response = await watchedFetch(input, init);
-    // A response from an earlier session does not end this one. While a secret is shown, the next request will end
-    // it.
-    if (response.status === 401 && session.peek()?.store === client && !isHeld()) {
-      signOut(
-        'The service no longer accepts the token: it expired or was revoked, or its user was disabled. Sign in again to continue here.',
-      );
-    }
-    return response;
-  };
-  const client = new PlantStore({ url: apiUrl.href, token, fetch: signedInFetch, ...options });
+/** Its calls fail once the session has ended, so that work that still runs then neither goes on nor reports a success. */
+function clientFor(token: string): PlantStore {
+  function refuseWhenOver(): void {
+    if (session.peek()?.store !== client) throw new Error('You signed out. Sign in again to continue.');
+  }
+  const client = new PlantStore({
+    url: apiUrl.href,
+    token() {
+      refuseWhenOver();
+      return token;
+    },
+    async fetch(input, init) {
+      const response = await watchedFetch(input, init);
+      refuseWhenOver();
+      // While a secret is shown, the next request will end the session.
+      if (response.status === 401 && !isHeld()) {
+        signOut(
+          'The service no longer accepts the token: it expired or was revoked, or its user was disabled. Sign in again to continue here.',
+        );
+      }
+      return response;
+    },
+  });
   return client;
 }

@@ -3,6 +3,7 @@ import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { signIn, startBrowser, untilTitled } from '../../testkit/browser/browser.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
 import { revoke } from './revoke.ts';
@@ -103,6 +104,58 @@ test('a failure that ends a session does not appear in the next one', async () =
     await signIn(page, second);
     await page.getByRole('heading', { name: 'The shop' }).waitFor();
     assert.equal(await page.locator('.toast').count(), 0);
+  });
+});
+
+test('what still runs at the end of a session does not go on as the next user, nor tell them about it', async () => {
+  const [first, second] = [await service.tokenFor('dora'), await service.tokenFor('eva')];
+  for (const token of [first, second]) {
+    for (let id = 1; id <= 8; id++) {
+      succeeded(await service.request('POST', '/plants', { token, body: { id, name: 'Alder' } }), 201);
+    }
+  }
+  await browser.visit(service, { token: first, at: '#/tokens' }, async (page) => {
+    await page.getByRole('link', { name: 'Plants', exact: true }).click();
+    await page.getByLabel('Choose all on this page').check();
+    const deletes = await intercept(page, (request) => request.method() === 'DELETE');
+    await page.getByRole('button', { name: 'Delete 8 plants' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await deletes.next(6);
+    await page.goBack();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, second);
+    await page.getByRole('table', { name: 'Tokens' }).waitFor();
+    // The list that showed the plants is read again once all have ended.
+    const haveEnded = page.waitForResponse((response) => response.url().includes('/plants?'));
+    const held = [...deletes.routes];
+    await page.route('**', (route) => route.continue());
+    for (const route of held) await route.continue();
+    await haveEnded;
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    assert.equal(await page.locator('.toast').count(), 0);
+  });
+  const left = succeeded(await service.request('GET', '/plants', { token: second }), 200) as unknown[];
+  assert.equal(left.length, 8);
+});
+
+test('a retry that its user no longer waits for fails without a message to the next one', async () => {
+  const [first, second] = [await service.tokenFor('finn'), await service.tokenFor('gus')];
+  const body = { url: 'http://127.0.0.1:9/', description: 'The shop' };
+  succeeded(await service.request('POST', '/webhooks', { token: first, body }), 201);
+  await browser.visit(service, { token: first, at: '#/webhooks', hasClock: true }, async (page) => {
+    await page.getByRole('link', { name: 'The shop' }).click();
+    const tests = await intercept(page, (request) => request.url().endsWith('/test'));
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    const overloaded = { error: 50300, message: 'Nothing was done.' };
+    await (await tests.next(1)).fulfill({ status: 503, headers: { 'retry-after': '30' }, json: overloaded });
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, second);
+    await page.clock.runFor(32_000);
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await page.getByRole('table', { name: 'Tokens' }).waitFor();
+    assert.equal(await page.locator('.toast').count(), 0);
+    assert.equal(tests.routes.length, 1);
   });
 });
 

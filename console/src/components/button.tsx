@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { sentenceOf } from '../failure.ts';
+import { session } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { Icon, type IconName } from './icon.tsx';
 
@@ -63,11 +64,12 @@ type WorkButtonProps = Omit<ButtonProps, 'onClick' | 'isBusy'> & { work(): Promi
 export function WorkButton({ work, ...props }: WorkButtonProps) {
   const isBusy = useSignal(false);
   async function run(): Promise<void> {
+    const before = session.peek();
     isBusy.value = true;
     try {
       await work();
     } catch (error) {
-      toast(sentenceOf(error), { kind: 'failed' });
+      if (session.peek() === before) toast(sentenceOf(error), { kind: 'failed' });
     } finally {
       isBusy.value = false;
     }

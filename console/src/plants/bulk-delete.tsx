@@ -99,12 +99,14 @@ type Failed = { plant: ChosenPlant; sentence: string };
 
 /** Deletes a few at a time; resolves with those that could not be deleted. */
 async function deleteAll(plants: readonly ChosenPlant[]): Promise<Failed[]> {
+  // Always of the same user: another one may have signed in before the last of them.
+  const own = store().plants;
   const left = [...plants];
   const failures: Failed[] = [];
   async function lane(): Promise<void> {
     for (let plant = left.shift(); plant; plant = left.shift()) {
       try {
-        await store().plants.delete(plant.id);
+        await own.delete(plant.id);
       } catch (error) {
         if (!isGone(error)) failures.push({ plant, sentence: sentenceOf(error) });
       }
