@@ -83,6 +83,27 @@ test('a service that hangs is reported, and asked until it answers', async () =>
   });
 });
 
+test('a button that disappears when it is pressed passes the focus on to the heading', async () => {
+  const token = await service.tokenFor('typist');
+  await browser.visit(service, { token }, async (page) => {
+    const fault = { status: 500, json: { error: 50000, message: 'A fault of the service.' } };
+    await page.route(/\/plants\?/, (route) => route.fulfill(fault));
+    await page.getByRole('link', { name: 'Plants', exact: true }).first().click();
+    await page.getByRole('heading', { name: 'The plants could not be loaded' }).waitFor();
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Try again' }).press('Enter');
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    await page.locator('h1:focus').waitFor();
+    await page.getByRole('button', { name: 'Add a plant' }).click();
+    await page.getByLabel('Name').fill('Alder');
+    await page.keyboard.press('Enter');
+    await page.getByRole('cell', { name: 'Alder', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Add a plant' }).focus();
+    await page.getByRole('button', { name: 'Dismiss' }).press('Enter');
+    await page.locator('h1:focus').waitFor();
+  });
+});
+
 test('a reload while the service restarts does not ask for a kept token again', async () => {
   const token = await service.tokenFor('patient');
   const options = { at: '#/plants', token: null, hasClock: true, mayLoseConnection: true };

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { sentenceOf } from '../failure.ts';
+import { focusHeading } from '../router.ts';
 import { session } from '../session.ts';
 import { toast } from '../toasts.ts';
 import { Icon, type IconName } from './icon.tsx';
@@ -63,7 +64,7 @@ type WorkButtonProps = Omit<ButtonProps, 'onClick' | 'isBusy'> & { work(): Promi
 /** A button that is busy while its work lasts, and reports a failure of it at the edge of the page. */
 export function WorkButton({ work, ...props }: WorkButtonProps) {
   const isBusy = useSignal(false);
-  async function run(): Promise<void> {
+  async function run(button: EventTarget | null): Promise<void> {
     const before = session.peek();
     isBusy.value = true;
     try {
@@ -73,8 +74,11 @@ export function WorkButton({ work, ...props }: WorkButtonProps) {
     } finally {
       isBusy.value = false;
     }
+    // Its work may have removed it, and the focus with it.
+    const isGone = button instanceof Node && !button.isConnected;
+    if (isGone && document.activeElement === document.body) focusHeading();
   }
-  return <Button {...props} isBusy={isBusy.value} onClick={() => void run()} />;
+  return <Button {...props} isBusy={isBusy.value} onClick={({ currentTarget }) => void run(currentTarget)} />;
 }
 
 type IconButtonProps = Pick<ButtonProps, 'onClick' | 'refusal'> & { icon: IconName; label: string };

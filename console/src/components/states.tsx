@@ -5,7 +5,7 @@ import type { Resource } from '../resource.ts';
 import { focusHeading, refine } from '../router.ts';
 import { session } from '../session.ts';
 import { quoted } from '../shell-word.ts';
-import { Button } from './button.tsx';
+import { Button, WorkButton } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 import { Notice } from './notice.tsx';
 
@@ -21,7 +21,7 @@ export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
   const { value, error, isLoading, loadedAt } = resource.state.value;
   if (value === undefined) {
     if (error === undefined) return <Skeleton what={what} />;
-    return <Failure error={error} what={what} isBusy={isLoading} retry={() => void resource.reload()} />;
+    return <Failure error={error} what={what} retry={resource.reload} />;
   }
   return (
     <>
@@ -29,9 +29,9 @@ export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
         <Notice
           kind="warn"
           actions={
-            <Button look="quiet" icon="refresh" isBusy={isLoading} onClick={() => void resource.reload()}>
+            <WorkButton look="quiet" icon="refresh" work={resource.reload}>
               Try again
-            </Button>
+            </WorkButton>
           }
         >
           This is from {dateAndTime(loadedAt)}. {sentenceOf(error)}
@@ -56,10 +56,10 @@ export function Skeleton({ what }: { what: string }) {
   );
 }
 
-type FailureProps = { error: unknown; what: string; retry(): void; isBusy?: boolean };
+type FailureProps = { error: unknown; what: string; retry(): Promise<void> };
 
 /** Why loading failed, and what to do about it. */
-export function Failure({ error, what, retry, isBusy = false }: FailureProps) {
+export function Failure({ error, what, retry }: FailureProps) {
   const scope = missingScope(error);
   if (scope !== undefined) return <NoScope scope={scope} what={what} />;
   if (isGone(error)) return <Gone what={what} />;
@@ -68,9 +68,9 @@ export function Failure({ error, what, retry, isBusy = false }: FailureProps) {
       <Icon name="alert" />
       <h2>The {what} could not be loaded</h2>
       <p>{sentenceOf(error)}</p>
-      <Button icon="refresh" onClick={retry} isBusy={isBusy}>
+      <WorkButton icon="refresh" work={retry}>
         Try again
-      </Button>
+      </WorkButton>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { focusHeading } from '../router.ts';
 import { dismiss, type Toast, toasts } from '../toasts.ts';
 import { Button, IconButton } from './button.tsx';
 import { Icon } from './icon.tsx';
@@ -8,7 +9,8 @@ const SHOWN_MS = 8_000;
 /** Messages at the edge of the page, read out as they appear. */
 export function Toasts() {
   return (
-    <div class="toasts" role="status">
+    // Only the new message is read, not those that still stand there.
+    <div class="toasts" role="status" aria-atomic="false">
       {toasts.value.map((toast) => (
         <Message key={toast.id} toast={toast} />
       ))}
@@ -48,7 +50,14 @@ function Message({ toast }: { toast: Toast }) {
           {action.label}
         </Button>
       )}
-      <IconButton icon="close" label="Dismiss" onClick={() => dismiss(toast.id)} />
+      <IconButton
+        icon="close"
+        label="Dismiss"
+        onClick={() => {
+          dismiss(toast.id);
+          focusHeading();
+        }}
+      />
     </div>
   );
 }
