@@ -141,6 +141,22 @@ test('plants can be paged through, and deleted after confirmation', async () => 
   });
 });
 
+test('a message does not appear below an open dialog, where nothing is read out', async () => {
+  const token = await service.tokenFor('listener');
+  await grow('listener', numbered(1));
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    await page.getByRole('button', { name: 'Delete Plant 1, plant 1' }).click();
+    const lists = await intercept(page, (request) => request.method() === 'GET');
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    const list = await lists.next(1);
+    assert.equal(await page.getByRole('dialog').count(), 1);
+    assert.equal(await page.getByText('was deleted.').count(), 0);
+    await list.continue();
+    await page.getByText('was deleted.').waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+});
+
 test('chosen plants are deleted by keyboard after one question, and those that could not be stay chosen', async () => {
   const token = await service.tokenFor('thinner');
   await grow('thinner', numbered(60));

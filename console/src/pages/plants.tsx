@@ -234,14 +234,16 @@ type DeleteProps = { plant: ListedPlant; onDeleted(): Promise<void>; onClose(): 
  */
 function DeletePlant({ plant: { id, name, tag }, onDeleted, onClose }: DeleteProps) {
   async function act(): Promise<void> {
+    let outcome = 'was deleted';
     try {
       await store().plants.delete(id);
-      toast(`${isolated(name)} was deleted.`);
     } catch (error) {
       if (codeOf(error) !== 40401) throw error;
-      toast(`${isolated(name)} was already gone.`);
+      outcome = 'was already gone';
     }
     await onDeleted();
+    // Not before: nothing below an open dialog is read out.
+    toast(`${isolated(name)} ${outcome}.`);
   }
   return (
     <Confirm title={`Delete ${isolated(name)}?`} verb="Delete" act={act} onClose={onClose}>

@@ -141,8 +141,9 @@ function RevokeToken({ token, onChanged, onClose }: TaskProps) {
     } catch (error) {
       if (codeOf(error) !== 40404) throw error;
     }
-    toast('The token was revoked.');
     await onChanged();
+    // Not before: nothing below an open dialog is read out.
+    toast('The token was revoked.');
   }
   return (
     <Confirm title={`Revoke ${nameOf(token)}?`} verb="Revoke" act={act} onClose={onClose}>
