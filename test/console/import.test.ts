@@ -276,6 +276,20 @@ test('an import that a limit halted continues once there is room', async () => {
   }
 });
 
+test('the progress of an import can be seen in the colours of a high contrast theme', async () => {
+  const token = await service.tokenFor('contrast');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    await choose(page, named(1));
+    await page.getByRole('button', { name: 'Import 1 plant' }).click();
+    await page.getByText('Done.').waitFor();
+    await page.emulateMedia({ forcedColors: 'active' });
+    const bar = page.getByRole('progressbar');
+    const full = await bar.screenshot();
+    await page.evaluate(`document.querySelector('progress').value = 0`);
+    assert.ok(!full.equals(await bar.screenshot()));
+  });
+});
+
 test('on every page the browser asks before the tab of an unfinished import is closed', async () => {
   const token = await service.tokenFor('wanderer');
   await browser.visit(service, { at: AT, token }, async (page) => {
