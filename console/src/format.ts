@@ -25,6 +25,11 @@ export function isolated(text: string): string {
   return `\u2068${text}\u2069`;
 }
 
+/** Whether nothing of a text can be seen: as a link it could not be found, nor would it have a name. */
+export function isBlank(text: string): boolean {
+  return /^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text);
+}
+
 export function dateAndTime(at: number | string | Date): string {
   return dates.format(new Date(at));
 }

@@ -1,14 +1,14 @@
 import { hasFailedLast } from '../../packages/client/src/attention.ts';
 import type { Delivery, Webhook } from '../../packages/client/src/client.ts';
 import type { IconName } from './components/icon.tsx';
-import { fromNow } from './format.ts';
+import { fromNow, isBlank } from './format.ts';
 
 /** A state as shown: a word, a colour, an icon. */
 export type Shown = { text: string; kind: 'good' | 'warn' | 'bad' | 'info' | 'plain'; icon: IconName };
 
-/** What a webhook is called. A blank description would be a link without text. */
-export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
-  return description?.trim() ? description : url;
+/** What a webhook is called. */
+export function nameOf({ url, description = '' }: Pick<Webhook, 'url' | 'description'>): string {
+  return isBlank(description) ? url : description;
 }
 
 /** The state of a webhook in a word. */
@@ -40,7 +40,8 @@ export function expectationOf({ state, nextAttemptAt }: Delivery, now = Date.now
 
 /** What a delivery is about, as a title. */
 export function titleOf({ type, plant }: Pick<Delivery, 'type' | 'plant'>): string {
-  return type === 'plant.test' ? 'Test event' : plant.name;
+  if (type === 'plant.test') return 'Test event';
+  return isBlank(plant.name) ? `Plant ${plant.id}` : plant.name;
 }
 
 /** A delivery that failed and waits for its next attempt is told from one that was never tried by its colour. */

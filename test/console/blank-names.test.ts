@@ -9,6 +9,7 @@ for (const [user, description] of [
   ['ann', ''],
   ['bob', '   '],
   ['carl', '\u00a0'],
+  ['eva', '\u200b\u2060'],
 ] as const) {
   test(`a webhook is called by its URL where its description is ${JSON.stringify(description)}`, async () => {
     const token = await service.tokenFor(user);
@@ -43,10 +44,20 @@ for (const [user, description] of [
 
 test('a token is called by its id where its label is blank', async () => {
   const token = await service.tokenFor('dora');
-  const { id } = await create('/tokens', token, { label: '  ', scopes: ['plants:read'] });
+  const { id } = await create('/tokens', token, { label: ' \u200b', scopes: ['plants:read'] });
   await browser.visit(service, { token, at: '#/tokens' }, async (page) => {
     await page.getByRole('button', { name: `Revoke ${id}` }).waitFor();
     const row = page.getByRole('row').filter({ hasText: id });
     assert.equal(await row.locator('.clamped').innerText(), 'No label');
+  });
+});
+
+test('a delivery of a plant whose name shows nothing can be opened', async () => {
+  const token = await service.tokenFor('finn');
+  await create('/webhooks', token, { url: receiver.url });
+  await create('/plants', token, { name: '\u200b' });
+  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+    await page.getByRole('link', { name: 'Plant 1', exact: true }).click();
+    await page.getByRole('heading', { name: 'Plant 1', level: 1 }).waitFor();
   });
 });

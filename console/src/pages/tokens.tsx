@@ -7,6 +7,7 @@ import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { codeOf } from '../failure.ts';
+import { isBlank } from '../format.ts';
 import { useResource } from '../resource.ts';
 import { Rotation } from '../secrets/rotation.tsx';
 import { refusalFor, store } from '../session.ts';
@@ -56,7 +57,7 @@ export function Tokens() {
 }
 
 function nameOf({ id, label }: Token): string {
-  return label.trim() || id;
+  return isBlank(label) ? id : label;
 }
 
 function columns(
@@ -69,7 +70,7 @@ function columns(
       kind: 'name',
       cell: (token) => (
         <div>
-          <span class="clamped">{token.label.trim() || 'No label'}</span>
+          <span class="clamped">{isBlank(token.label) ? 'No label' : token.label}</span>
           <span class="under token-id">{token.id}</span>
         </div>
       ),
