@@ -22,6 +22,9 @@ const KEPT = 'plant-store.token';
 /** Where the pages of the documentation keep the token for their requests. */
 const KEPT_BY_DOCS = 'plant-store.docs.token';
 
+// Leaving the console ends the session, as a reload does: Back must not revive one from before the user signed out.
+addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
+
 /** Whether the token has a scope. Pages do not offer what the service would refuse. */
 export function may(scope: Scope): boolean {
   return session.value?.scopes.has(scope) ?? false;

@@ -78,6 +78,27 @@ test('a token is kept for a reload only when chosen, and only in the tab', () =>
     assert.equal(await stored(), '[{},"",{}]');
   }));
 
+test('Back to the console or to a tried operation brings no session back that was ended meanwhile', () =>
+  browser.visit(service, {}, async (page) => {
+    const back = `dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`;
+    await page.evaluate(back);
+    await page.getByRole('button', { name: 'Sign in' }).waitFor();
+    await page.goto(`${service.url}/docs/api/list-plants.html`);
+    await page.getByText('Try it').click();
+    const token = page.getByLabel('Token');
+    await token.fill(service.token);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.getByText('200 OK', { exact: true }).waitFor();
+    await page.evaluate(back);
+    assert.equal(await token.inputValue(), service.token);
+    await page.evaluate('sessionStorage.clear()');
+    const isLoaded = page.waitForEvent('load');
+    await page.evaluate(back);
+    await isLoaded;
+    assert.equal(await token.inputValue(), '');
+    assert.equal(await page.getByText('200 OK', { exact: true }).count(), 0);
+  }));
+
 test('a message does not outlive its session', async () => {
   const token = await service.tokenFor('bob');
   await browser.visit(service, { token, at: '#/plants' }, async (page) => {

@@ -13,9 +13,13 @@ export function offerTrial(trial) {
   const status = trial.querySelector('[role=status]');
   const shown = trial.querySelector('pre');
   const token = trial.querySelector('[data-in=token]');
-  token.value = kept.getItem(KEPT) ?? kept.getItem(KEPT_BY_CONSOLE) ?? '';
+  token.value = keptToken();
   let sending;
 
+  // Back shows the page as it was left: the reader may have signed out of the console meanwhile.
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted && token.value !== keptToken()) location.reload();
+  });
   // The second click of a double click on Send is not meant for Stop, nor to send it twice.
   button.addEventListener('click', (event) => event.detail > 1 && event.preventDefault());
   form.addEventListener('submit', async (event) => {
@@ -40,6 +44,10 @@ export function offerTrial(trial) {
     sending = undefined;
     button.textContent = 'Send';
   });
+}
+
+function keptToken() {
+  return kept.getItem(KEPT) ?? kept.getItem(KEPT_BY_CONSOLE) ?? '';
 }
 
 async function showResponse(response, shown) {
