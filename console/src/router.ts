@@ -63,8 +63,13 @@ export function go(path: string, query?: Query): void {
 
 /** Changes the query of a list, which begins again. Adds no history entry: Back leaves the list, not its filters. */
 export function refine(changes: Query): void {
-  history.replaceState(null, '', changed({ ...changes, cursor: undefined, page: undefined }));
-  hash.value = location.hash;
+  const address = changed({ ...changes, cursor: undefined, page: undefined });
+  try {
+    history.replaceState(null, '', address);
+  } catch {
+    // Safari refuses more than 100 changes in 10 seconds, such as those of a key that is held down.
+  }
+  hash.value = address;
 }
 
 /**

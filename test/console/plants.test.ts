@@ -306,6 +306,20 @@ test('while the list is read again, a search without a match does not become an 
   });
 });
 
+test('a search is followed though the browser refuses to change the address so often', async () => {
+  const token = await service.tokenFor('fast typist');
+  await grow('fast typist', numbered(20));
+  await browser.visit(service, { at: '#/plants', token }, async (page) => {
+    await cell(page, 'Plant 1').waitFor();
+    await page.evaluate(`history.replaceState = () => {
+      throw new DOMException('100 times per 10 seconds', 'SecurityError');
+    }`);
+    await page.getByLabel('Search').pressSequentially('plant 20');
+    await cell(page, 'Plant 1').waitFor({ state: 'detached' });
+    await cell(page, 'Plant 20').waitFor();
+  });
+});
+
 test('a page that was opened by its link leads to the next and the first, but to no unknown one', async () => {
   const token = await service.tokenFor('linker');
   await grow('linker', numbered(120));
