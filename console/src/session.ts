@@ -25,6 +25,9 @@ const KEPT_BY_DOCS = 'plant-store.docs.token';
 // Leaving the console ends the session, as a reload does: Back must not revive one from before the user signed out.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 
+/** How many sign-ins have begun. The last one counts: a kept token may be answered after the one in the form. */
+let signIns = 0;
+
 /** Whether the token has a scope. Pages do not offer what the service would refuse. */
 export function may(scope: Scope): boolean {
   return session.value?.scopes.has(scope) ?? false;
@@ -52,10 +55,12 @@ export async function signIn(token: string, { keep }: { keep: boolean }): Promis
   if (!/^[\x21-\x7e]+$/.test(token)) {
     return 'A token consists of letters, digits and symbols without spaces. Did you copy all of it?';
   }
+  const own = ++signIns;
   try {
     // The person at the form can read a refusal and try again.
     const asking = new PlantStore({ url: apiUrl.href, token, fetch: watchedFetch, retries: 0 });
     const { user, scopes } = await asking.me();
+    if (own !== signIns) return undefined;
     if (keep) kept.setItem(KEPT, token);
     else kept.removeItem(KEPT);
     signedOutBecause.value = undefined;

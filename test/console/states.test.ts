@@ -122,6 +122,32 @@ test('a reload while the service restarts does not ask for a kept token again', 
   });
 });
 
+test('a kept token that is answered late does not replace the one that was typed meanwhile', async () => {
+  const [kept, typed] = [await service.tokenFor('before'), await service.tokenFor('after')];
+  const options = { at: '#/plants', token: null, hasClock: true, mayLoseConnection: true };
+  await browser.visit(service, options, async (page) => {
+    await page.getByLabel('Keep until this tab closes').check();
+    await signIn(page, kept);
+    const asked = await intercept(page, (request) => request.url().endsWith('/me'));
+    await page.reload();
+    await (await asked.next(1)).abort();
+    await page.getByText('The service cannot be reached.').waitFor();
+    await page.clock.runFor(3_000);
+    const late = await asked.next(2);
+    await page.getByLabel('Token', { exact: true }).fill(typed);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await (await asked.next(3)).continue();
+    await page.locator('.user').getByText('after', { exact: true }).waitFor();
+    const isAnswered = page.waitForResponse((response) => response.url().endsWith('/me'));
+    await late.continue();
+    await isAnswered;
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await page.getByRole('table', { name: 'Tokens' }).waitFor();
+    assert.equal(await page.locator('.user').innerText(), 'after');
+    assert.equal(await page.evaluate('sessionStorage.length'), 0);
+  });
+});
+
 test('a page of the proxy means that the service is away, and a kept token waits until it is back', async () => {
   const token = await service.tokenFor('proxied');
   await browser.visit(service, { at: '#/plants', token: null, hasClock: true }, async (page) => {
