@@ -257,6 +257,23 @@ test('an import that halts can be continued only once its requests have ended', 
   assert.equal((await plantsOf(token)).length, 8);
 });
 
+test('a file may be dropped anywhere on the page', async () => {
+  const token = await service.tokenFor('dropper');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    await page.locator('.rules').waitFor();
+    await page.evaluate(`
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(['name\\nAlder'], 'dropped.csv'));
+      for (const type of ['dragover', 'drop']) {
+        const event = new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer });
+        // Otherwise the browser opens the file.
+        if (document.querySelector('.rules').dispatchEvent(event)) throw new Error(type);
+      }
+    `);
+    await page.getByRole('heading', { name: 'dropped.csv: 1 row' }).waitFor();
+  });
+});
+
 test('an import that a limit halted continues once there is room', async () => {
   const limited = await startService({ MAX_PLANTS_PER_USER: '4' });
   try {

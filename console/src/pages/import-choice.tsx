@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
+import { useEffect, useId } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Notice } from '../components/notice.tsx';
@@ -7,6 +7,8 @@ import { forget, type Job } from '../import/job.ts';
 import { focusHeading } from '../router.ts';
 
 type ChoiceProps = { onChoose(file: File): void; error: string | undefined; isBusy: boolean };
+
+const DRAGGED = ['dragover', 'dragleave', 'drop'] as const;
 
 /** Accepts a file by selection or drop. */
 export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
@@ -16,24 +18,22 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
     const file = files?.[0];
     if (file && !isBusy) onChoose(file);
   };
+  // Anywhere: the browser would open a file that misses the field, and the session would end with the page.
+  useEffect(() => {
+    const drag = (event: DragEvent) => {
+      event.preventDefault();
+      isOver.value = event.type === 'dragover';
+      if (event.type === 'drop') take(event.dataTransfer?.files);
+    };
+    for (const type of DRAGGED) addEventListener(type, drag);
+    return () => {
+      for (const type of DRAGGED) removeEventListener(type, drag);
+    };
+  });
   return (
     <div class="stack">
       {error && <Notice kind="bad">{error}</Notice>}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: files are dropped here; keyboard users choose them. */}
-      <div
-        class={`drop ${isOver.value ? 'over' : ''}`}
-        aria-busy={isBusy}
-        onDragOver={(event) => {
-          event.preventDefault();
-          isOver.value = true;
-        }}
-        onDragLeave={() => (isOver.value = false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          isOver.value = false;
-          take(event.dataTransfer?.files);
-        }}
-      >
+      <div class={`drop ${isOver.value ? 'over' : ''}`} aria-busy={isBusy}>
         <Icon name="upload" />
         <p>
           <input
