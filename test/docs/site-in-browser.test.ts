@@ -144,6 +144,10 @@ test('the search finds a section by its words, by keyboard alone, and opens it',
     await page.getByText('Nothing is found.').waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('Nothing is found.').waitFor({ state: 'hidden' });
+    await page.keyboard.type('xylophone');
+    await page.getByText('Nothing is found.').waitFor();
+    await page.keyboard.press('Tab');
+    await page.getByText('Nothing is found.').waitFor({ state: 'hidden' });
   });
 });
 

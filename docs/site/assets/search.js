@@ -50,6 +50,10 @@ export function offerSearch() {
       list.querySelector('a')?.click();
     }
   });
+  // It would cover what the focus reaches next.
+  search.addEventListener('focusout', ({ relatedTarget }) => {
+    if (relatedTarget && !search.contains(relatedTarget)) list.hidden = true;
+  });
   document.addEventListener('click', ({ target }) => {
     if (!search.contains(target) || target.closest('a')) list.hidden = true;
   });
