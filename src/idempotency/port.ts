@@ -37,15 +37,16 @@ export type KeptAnswer = { status: number; location: string | undefined; body: s
 /** `appendsId`: the location ends with the id that the store assigns, which is appended when the answer is kept. */
 export type PlannedAnswer = KeptAnswer & { appendsId?: boolean };
 
-export type KeptRecord = { fingerprint: string; answer: KeptAnswer };
+export type KeptRecord = KeptAnswer & Pick<Once, 'fingerprint'>;
 
 /** What idempotency keys need from a store. */
 export interface KeyStore {
   /** Undefined when there is none or it has expired. */
   keptAnswer(request: RequestKey, now: number): Promise<KeptRecord | undefined>;
   /**
-   * Stores the answer to a request that changed nothing. False when an unexpired answer exists: another replica
-   * handled a request with the same key meanwhile. That answer stays.
+   * A write that only stores the answer: to a request that changed nothing.
+   * @throws AppError 40901 when an unexpired answer exists: another replica handled a request with the same key
+   * meanwhile. That answer stays.
    */
-  keepAnswer(once: Once): Promise<boolean>;
+  keepAnswer(once: Once): Promise<void>;
 }

@@ -55,6 +55,7 @@ function memberOf(column: string): string {
 export const toUser = toRecord<User>;
 export const toBelongings = toRecord<Belongings>;
 export const toShare = toRecord<Share>;
+export const toKeptRecord = toRecord<KeptRecord>;
 export const toWebhook = toRecord<Webhook>;
 export const toAttempt = toRecord<AttemptRecord>;
 
@@ -100,13 +101,6 @@ export const CURSOR_KEYS = `SELECT c.secret, m.value AS store_key
 
 export function toCursorKeys({ secret, store_key: storeKey }: Row): CursorKeys {
   return { secret: String(secret), storeKey: Number(storeKey) };
-}
-
-export function toKeptRecord(row: Row): KeptRecord {
-  return {
-    fingerprint: String(row.fingerprint),
-    answer: { status: Number(row.status), location: textOf(row.location), body: String(row.body) },
-  };
 }
 
 /** `isHealthy`: the service's last attempt succeeded. */

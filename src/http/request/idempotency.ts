@@ -109,8 +109,10 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     const body = errorBody(failure.code, failure.message);
     try {
       const answer = { status: failure.status, location: undefined, body };
-      return (await keys.keepAnswer({ ...request, answer })) ? failure : stillRunning();
+      await keys.keepAnswer({ ...request, answer });
+      return failure;
     } catch (error) {
+      if (error instanceof AppError && error.code === 40901) return stillRunning();
       // A retry may no longer meet the conflict, and would then do what was refused for good here.
       if (failure.status === CONFLICT && error instanceof AppError) return error;
       // Any other retry is refused in the same way without a record.
@@ -140,7 +142,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     }
     // The stored answer may contain a secret.
     reply.header('idempotent-replayed', 'true').header('cache-control', 'no-store');
-    sendAnswer(reply, record.answer);
+    sendAnswer(reply, record);
     return false;
   }
 

@@ -199,9 +199,8 @@ function accessStore({ db, snapshot, epoch, visible, submit }: Parts): AccessSto
 function keyStore({ db, snapshot, submit }: Parts): KeyStore {
   return {
     ...idempotencyReads(db, snapshot),
-    keepAnswer(once) {
-      const caller: Caller = { user: once.user, hasLeft: () => false, once: undefined };
-      return submit(caller, 'keepAnswer', [once], bytesWith(once.answer.body));
+    async keepAnswer(once) {
+      await submit({ user: once.user, hasLeft: () => false, once }, 'keepAnswer', []);
     },
   };
 }

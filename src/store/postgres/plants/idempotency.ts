@@ -43,22 +43,15 @@ export async function forCaller<T>(
   await query(removal.statement, removal.values);
   if ((await query(EXISTS, [once.user, requestOf(once)])).length > 0) return KEY_USED;
   const outcome = await work();
-  if (hadEffect(outcome)) await query(INSERT, recordOf(once));
-  return outcome;
-}
-
-function recordOf(once: Once): unknown[] {
+  if (!hadEffect(outcome)) return outcome;
   const { status, location, body } = once.answer;
-  return [once.user, requestOf(once), once.fingerprint, status, location ?? null, body, once.expiresAt];
+  await query(INSERT, [user, requestOf(once), once.fingerprint, status, location, body, once.expiresAt]);
+  return outcome;
 }
 
 const FIND = statement`SELECT fingerprint, status, location, body
   FROM idempotency
   WHERE user_id = $1 AND request = $2 AND expires_at > $3`;
-
-const KEEP = statement`${INSERT.text}
-  ON CONFLICT DO NOTHING
-  RETURNING 1`;
 
 /** @param run `Queues.run` */
 export function keyStore(
@@ -68,13 +61,9 @@ export function keyStore(
   return {
     keptAnswer: async (request, now) =>
       ifFound((await read(FIND, [request.user, requestOf(request), now]))[0], toKeptRecord),
-    keepAnswer(once) {
-      const caller: Caller = { user: once.user, hasLeft: () => false, once: undefined };
-      return run(async (query) => {
-        const removal = removeOver([once]);
-        await query(removal.statement, removal.values);
-        return (await query(KEEP, recordOf(once))).length > 0;
-      }, caller);
+    // The effect of this work is the record.
+    async keepAnswer(once) {
+      await run(async () => true, { user: once.user, hasLeft: () => false, once });
     },
   };
 }

@@ -11,7 +11,7 @@ import { deliveryWrites } from '../deliveries/deliveries.ts';
 import { type Announced, outboxWrites } from '../deliveries/outbox.ts';
 import { outcomeWrites } from '../deliveries/outcomes.ts';
 import { webhookWrites } from '../deliveries/webhooks.ts';
-import { idempotencyWrites } from '../plants/idempotency.ts';
+import { onceWith } from '../plants/idempotency.ts';
 import { plantWrites } from '../plants/plants.ts';
 import { type Versions, versionWrites } from '../plants/versions.ts';
 import { countLogPages } from './checkpoint.ts';
@@ -40,7 +40,6 @@ function createWrites(db: DatabaseSync, { versions, deliveryDelayMs, maxPlantsPe
   const outbox = outboxWrites(db, deliveryDelayMs);
   const lists = versionWrites(db, versions);
   const plants = plantWrites(db, { ...outbox, ...lists }, maxPlantsPerUser);
-  const keys = idempotencyWrites(db);
   const users = activeUsers(db);
   const webhooks = webhookWrites(db, outbox);
   const { removeSharesOf, ...shares } = shareWrites(db, outbox);
@@ -48,7 +47,8 @@ function createWrites(db: DatabaseSync, { versions, deliveryDelayMs, maxPlantsPe
     createPlant: plants.create,
     deletePlant: plants.delete,
     createTest: outbox.createTest,
-    keepAnswer: keys.keepAnswer,
+    /** Its effect is the record for its key. */
+    keepAnswer: () => true,
     ...tokenWrites(db),
     ...shares,
     ...userWrites(db, { ...webhooks, outbox, removeSharesOf, forgetUsers: users.forget }),
@@ -57,7 +57,7 @@ function createWrites(db: DatabaseSync, { versions, deliveryDelayMs, maxPlantsPe
     ...outcomeWrites(db),
     ...choreWrites(db, outbox),
   };
-  return { outbox, lists, plants, keys, users, writes };
+  return { outbox, lists, plants, once: onceWith(db), users, writes };
 }
 
 /**
@@ -72,7 +72,7 @@ export function createWriter(
   parts: WriterParts,
   files?: StoreFiles,
 ): (commands: Command[]) => Executed {
-  const { outbox, lists, plants, keys, users, writes } = createWrites(db, parts);
+  const { outbox, lists, plants, once, users, writes } = createWrites(db, parts);
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const countPages = countLogPages(db);
@@ -83,12 +83,12 @@ export function createWriter(
   let notWritable: unknown;
   let isCommitted = false;
 
-  function run([name, user, once, ...args]: Command): unknown {
+  function run([name, user, request, ...args]: Command): unknown {
     // The token was checked at the start of the request, which may be long ago.
     if (user !== undefined && !users.isActive(user)) return USER_GONE;
     // `submit` in store.ts has checked the types of the arguments.
     const write = writes[name] as (...args: unknown[]) => unknown;
-    return once ? keys.once(once, () => write(...args)) : write(...args);
+    return request ? once(request, () => write(...args)) : write(...args);
   }
 
   function transaction(commands: Command[]): Executed {

@@ -8,39 +8,26 @@ const FIND = `SELECT fingerprint, status, location, body
   FROM idempotency
   WHERE user = ? AND method = ? AND path = ? AND key = ? AND expires_at > ?`;
 
-export function idempotencyWrites(db: DatabaseSync) {
+/** Runs a write unless its key has a record, and records its answer if it had an effect. */
+export function onceWith(db: DatabaseSync) {
   const find = db.prepare(FIND);
   // Only an expired record can be in its place.
   const put = db.prepare(`INSERT OR REPLACE INTO idempotency
     (user, method, path, key, fingerprint, status, location, body, expires_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
 
-  function isUsed({ user, method, path, key, at }: Once): boolean {
-    return find.get(user, method, path, key, at) !== undefined;
-  }
-
-  function keep(
-    { user, method, path, key, fingerprint, expiresAt, answer }: Once,
-    location = answer.location,
-  ) {
-    put.run(user, method, path, key, fingerprint, answer.status, location ?? null, answer.body, expiresAt);
-  }
-
-  return {
-    keepAnswer(once: Once): boolean {
-      if (isUsed(once)) return false;
-      keep(once);
-      return true;
-    },
-    /** Runs a write unless its key has a record, and records its answer if it had an effect. */
-    once(once: Once, write: () => unknown): unknown {
-      if (isUsed(once)) return KEY_USED;
-      const outcome = write();
-      // A create assigned the id that it appends.
-      if (hadEffect(outcome))
-        keep(once, once.answer.appendsId ? `${once.answer.location}${outcome}` : undefined);
-      return outcome;
-    },
+  return (
+    { user, method, path, key, at, fingerprint, expiresAt, answer }: Once,
+    write: () => unknown,
+  ): unknown => {
+    if (find.get(user, method, path, key, at)) return KEY_USED;
+    const outcome = write();
+    if (!hadEffect(outcome)) return outcome;
+    const { status, location = null, appendsId, body } = answer;
+    // A create assigned the id that it appends.
+    const whole = appendsId ? `${location}${outcome}` : location;
+    put.run(user, method, path, key, fingerprint, status, whole, body, expiresAt);
+    return outcome;
   };
 }
 
