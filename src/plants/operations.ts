@@ -20,17 +20,17 @@ export async function createPlant(
   const at = runtime.clock.now();
   const event = runtime.ids.next('evt');
   const outcome = await store.create({ owner, id, name, tag, event, at, trace: caller?.span?.trace }, caller);
-  if ('created' in outcome) return outcome.created;
-  if ('spent' in outcome) {
+  if (typeof outcome === 'bigint') return outcome;
+  if (outcome === 'taken') {
+    throw new AppError(40900, `You already have a plant with the id ${id}; nothing was changed.`);
+  }
+  if (outcome === 'spent') {
     throw new AppError(
       40902,
       `You have used all ids that the service assigns (up to ${LAST_ASSIGNED_ID}); choose an id for the plant.`,
     );
   }
-  if ('full' in outcome) {
-    throw new AppError(40902, `You have ${outcome.full} plants, which is the limit; delete one first.`);
-  }
-  throw new AppError(40900, `You already have a plant with the id ${outcome.taken}; nothing was changed.`);
+  throw new AppError(40902, `You have ${outcome.full} plants, which is the limit; delete one first.`);
 }
 
 /** @throws AppError 40401 when the owner has no such plant. */

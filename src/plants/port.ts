@@ -64,10 +64,10 @@ export type NewPlant = {
 };
 
 /**
- * Other than `created`, nothing was added. `taken`: the owner has a plant with this id; `full`: the owner has this
- * many plants, the limit; `spent`: no assignable id is left.
+ * The id of the new plant, or why nothing was added. `taken`: the owner has a plant with this id; `full`: the owner has
+ * this many plants, the limit; `spent`: no assignable id is left.
  */
-export type CreateOutcome = { created: PlantId } | { taken: PlantId } | { full: number } | { spent: true };
+export type CreateOutcome = PlantId | 'taken' | 'spent' | { full: number };
 
 export const plantFields = ['id', 'name', 'tag', 'owner'] as const;
 export type PlantField = (typeof plantFields)[number];

@@ -1,8 +1,6 @@
 import type { TokenCreationOutcome, TokenRotationOutcome } from '../access/port.ts';
 import { disabledUser } from '../access/users.ts';
 import { AppError, type ErrorCode, retryLater } from '../errors.ts';
-import type { PlantId } from '../plants/plant.ts';
-import type { CreateOutcome } from '../plants/port.ts';
 import type { DeliveryStore, RotationOutcome } from '../webhooks/port.ts';
 
 /** How writes end, besides their results. */
@@ -33,18 +31,6 @@ const EFFECTS: readonly unknown[] = [
  */
 export function hadEffect(outcome: unknown): boolean {
   return outcome === true || typeof outcome === 'bigint' || EFFECTS.includes(outcome);
-}
-
-/** The id of the new plant, null when the wanted one is taken, or why none was created. */
-export type Created = PlantId | null | 'full' | 'spent';
-
-/** @param most the most plants a user may have */
-export function createOutcome(created: Created, wanted: PlantId | undefined, most = Infinity): CreateOutcome {
-  if (typeof created === 'bigint') return { created };
-  if (created === 'full') return { full: most };
-  if (created === 'spent') return { spent: true };
-  if (wanted === undefined) throw fault(new Error('the store assigned an id that is taken'));
-  return { taken: wanted };
 }
 
 /** The error of a command that failed: one that says why, or else a bug. */

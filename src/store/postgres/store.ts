@@ -1,11 +1,10 @@
 import type { Measures } from '../../observability/port.ts';
-import type { PlantStore } from '../../plants/port.ts';
+import type { CreateOutcome, PlantStore } from '../../plants/port.ts';
 import type { Clock } from '../../runtime.ts';
 import { bytesWith, COMMAND_BYTES } from '../batch.ts';
 import { listEnds } from '../list-end.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
 import type { CursorKeys, Store, WriteRules } from '../store.ts';
-import { type Created, createOutcome } from '../write-outcomes.ts';
 import { shareStore } from './access/shares.ts';
 import { tokenStore } from './access/tokens.ts';
 import { userStore } from './access/users.ts';
@@ -115,21 +114,19 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
 type Parts = { database: Database; queues: Queues; visible: VisibleOwners };
 
 function plantStore({ database, queues, visible }: Parts, options: PostgresOptions): PlantStore {
-  const { connections, maxPlantsPerUser } = options;
   const creating = creates(options);
 
   return {
     async create(plant, caller) {
       const bytes = bytesWith(plant.name, plant.tag);
       // The outcomes of `creates` have this type, except those that `submit` refuses.
-      const created = (await queues.submit(batched(creating, { plant, caller }), bytes, caller)) as Created;
-      return createOutcome(created, plant.id, maxPlantsPerUser);
+      return (await queues.submit(batched(creating, { plant, caller }), bytes, caller)) as CreateOutcome;
     },
     // The outcomes of `deletes` say whether the plant existed.
     delete: async (owner, id, caller) =>
       (await queues.submit(batched(deletes, { owner, id, caller }), COMMAND_BYTES, caller)) as boolean,
     // The other connections are for writes and single reads.
-    page: plantPages(pageReads(database, Math.ceil(connections / 2)), visible),
+    page: plantPages(pageReads(database, Math.ceil(options.connections / 2)), visible),
     hasNames: namesCheck(database, visible),
     ...listEnds(endReads(database, visible)),
   };

@@ -8,7 +8,7 @@ import type { DeliveryStore, WebhookStore } from '../../webhooks/port.ts';
 import { bytesWith, COMMAND_BYTES, groupCommit } from '../batch.ts';
 import { CURSOR_KEYS, toCursorKeys } from '../rows.ts';
 import type { Store, WriteRules } from '../store.ts';
-import { createOutcome, refuseUndone } from '../write-outcomes.ts';
+import { refuseUndone } from '../write-outcomes.ts';
 import { shareReads } from './access/shares.ts';
 import { tokenReads } from './access/tokens.ts';
 import { userReads } from './access/users.ts';
@@ -98,7 +98,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   }
 
   return {
-    plants: plantStore(parts, maxPlantsPerUser),
+    plants: plantStore(parts),
     access: accessStore(parts),
     keys: keyStore(parts),
     webhooks: webhookStore(parts, deliveries),
@@ -161,15 +161,11 @@ type Parts = {
 
 type DeliveryReads = ReturnType<typeof deliveryReads>;
 
-function plantStore(parts: Parts, maxPlantsPerUser?: number): PlantStore {
+function plantStore(parts: Parts): PlantStore {
   const { db, snapshot, visible, submit } = parts;
   return {
-    async create(plant, caller) {
-      const { owner, id, name, tag, event, at, trace } = plant;
-      const args: Parameters<Writes['createPlant']> = [owner, id, name, tag, event, at, trace];
-      const created = await submit(caller, 'createPlant', args, bytesWith(name, tag));
-      return createOutcome(created, id, maxPlantsPerUser);
-    },
+    create: ({ owner, id, name, tag, event, at, trace }, caller) =>
+      submit(caller, 'createPlant', [owner, id, name, tag, event, at, trace], bytesWith(name, tag)),
     delete: (owner, id, caller) => submit(caller, 'deletePlant', [owner, id]),
     ...plantReads(db, snapshot, visible),
     stamp: versionReads(db, parts),

@@ -138,7 +138,7 @@ function plantsOf({ requests, plants, setTime }: Ground): Part['plants'] {
       setTime(at);
       plants.set(event, { id: created, name, tag });
       requests.createPlant(owner, event);
-      return { created };
+      return created;
     },
   };
 }

@@ -31,7 +31,7 @@ export function keysConformance(ready: () => Given): void {
       const request = once(id);
       assert.equal(await kept(request), undefined);
       const made = await store.plants.create(plant(id), callerWith(request));
-      assert.deepEqual(made, { created: 1n });
+      assert.equal(made, 1n);
       assert.deepEqual(await kept(request), { fingerprint: 'f', ...answer, location: '/plants/1' });
     });
 
@@ -64,7 +64,7 @@ export function keysConformance(ready: () => Given): void {
       const { id } = await user();
       await create(id, 7n);
       const request = once(id);
-      assert.deepEqual(await store.plants.create(plant(id, { id: 7n }), callerWith(request)), { taken: 7n });
+      assert.equal(await store.plants.create(plant(id, { id: 7n }), callerWith(request)), 'taken');
       assert.equal(await kept(request), undefined);
     });
 

@@ -70,7 +70,7 @@ describe('two replicas on one database', () => {
         const batch = Array.from({ length: 5 }, () =>
           replica.store.plants.create(replica.plant(owner), by(owner)),
         );
-        for (const outcome of await Promise.all(batch)) if ('created' in outcome) ids.push(outcome.created);
+        for (const outcome of await Promise.all(batch)) if (typeof outcome === 'bigint') ids.push(outcome);
       }
       return ids;
     };

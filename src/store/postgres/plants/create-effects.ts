@@ -1,14 +1,14 @@
 import type { Caller } from '../../../idempotency/port.ts';
-import type { NewPlant } from '../../../plants/port.ts';
+import type { CreateOutcome, NewPlant } from '../../../plants/port.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
-import type { Created, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
+import type { KEY_USED, USER_GONE } from '../../write-outcomes.ts';
 import { FEED_TX } from '../deliveries/events.ts';
 import type { Row } from '../engine/database.ts';
 import type { Announced } from '../replicas/hints.ts';
 
 export type Create = { plant: NewPlant; caller: Caller | undefined };
 
-export type CreateResult = Created | typeof USER_GONE | typeof KEY_USED;
+export type CreateResult = CreateOutcome | typeof USER_GONE | typeof KEY_USED;
 
 /**
  * The events, counts and deliveries of new plants: parts of a WITH after `made`, the plants with owner, id, name, tag,

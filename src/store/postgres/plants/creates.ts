@@ -41,8 +41,11 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: WriteRules): Batc
       if (isPlain(commands)) return plainOutcomes(row, commands, announced);
       announce(announced, row);
       // The statement returns an array of this form.
-      const outcomes = row.outcomes as [refusal: Exclude<CreateResult, bigint>, made: string | null][];
-      return outcomes.map(([refusal, made]): CreateResult => (made === null ? refusal : BigInt(made)));
+      const outcomes = row.outcomes as [refusal: CreateResult | 'full', made: string | null][];
+      return outcomes.map(([refusal, made]): CreateResult => {
+        if (made !== null) return BigInt(made);
+        return refusal === 'full' ? { full: Number(maxPlantsPerUser) } : refusal;
+      });
     },
   };
 }
@@ -207,7 +210,7 @@ function createWith(admitted: string, full: string): Statement {
   return statement`WITH ${[JUDGED, admitted, IDENTIFIED, MADE, EFFECTS, KEPT].join(', ')}
     SELECT (
       SELECT json_agg(json_build_array(
-          coalesce(j.refusal, ${full}, CASE WHEN a.id IS NULL THEN 'spent' END), m.id::text
+          coalesce(j.refusal, ${full}, CASE WHEN a.id IS NULL THEN 'spent' ELSE 'taken' END), m.id::text
         ) ORDER BY j.n)
       FROM judged j
       LEFT JOIN identified a ON a.n = j.n

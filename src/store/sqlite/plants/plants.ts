@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { foldName, type PlantId } from '../../../plants/plant.ts';
-import type { PageQuery, PlantField, PlantPage } from '../../../plants/port.ts';
+import type { CreateOutcome, PageQuery, PlantField, PlantPage } from '../../../plants/port.ts';
 import type { Trace } from '../../../tracing/port.ts';
 import { type EndReads, listEnds } from '../../list-end.ts';
 import {
@@ -15,7 +15,6 @@ import {
   SEPARATOR,
 } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
-import type { Created } from '../../write-outcomes.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import type { OutboxWrites } from '../deliveries/outbox.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
@@ -45,15 +44,15 @@ export function plantWrites(
       event: string,
       at: number,
       trace?: Trace,
-    ): Created {
-      if (counts?.isFull(owner)) {
+    ): CreateOutcome {
+      if (most !== undefined && counts?.isFull(owner)) {
         // A client that repeats a create learns that it succeeded.
-        return wanted !== undefined && exists.get(owner, wanted) ? null : 'full';
+        return wanted !== undefined && exists.get(owner, wanted) ? 'taken' : { full: most };
       }
       const folded = foldName(name);
       let id = wanted ?? ids.next(owner);
       while (id !== undefined && insert.run(owner, id, name, folded, tag ?? null, at).changes === 0) {
-        if (wanted !== undefined) return null;
+        if (wanted !== undefined) return 'taken';
         id = ids.next(owner, id);
       }
       if (id === undefined) return 'spent';
