@@ -174,44 +174,30 @@ function leave(client: pg.Client): void {
   (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
-/** Undefined for messages not from a replica of this program: any database user may send some. */
+/**
+ * Undefined for messages not from a replica of this program: any database user may send some, and values that would fail
+ * every statement that uses them must not come from outside.
+ */
 function parse(payload: string): Message | undefined {
   try {
-    const [sender, announced]: unknown[] = JSON.parse(payload);
-    if (typeof sender !== 'string') return undefined;
-    // Values that are not objects lack these members, or throw.
-    const { lanes, owners, changed, access } = announced as Record<keyof Announced, unknown>;
-    if (!Array.isArray(lanes) || !Array.isArray(owners) || !Array.isArray(changed)) return undefined;
-    return [
-      sender,
-      {
-        lanes: lanes.filter(isDueLane),
-        owners: owners.filter(isWhole),
-        changed: changed.filter(isId),
-        access: access === true,
-      },
-    ];
+    // Its parts are checked below, or throw.
+    const message = JSON.parse(payload) as Message;
+    const [sender, { lanes, owners, changed }] = message;
+    const isHint =
+      typeof sender === 'string' &&
+      lanes.every(isWork) &&
+      owners.every(Number.isSafeInteger) &&
+      changed.every(isId);
+    return isHint ? message : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Values that would fail every statement that uses them must not come from outside. */
-function isWhole(value: unknown): value is number {
-  return Number.isSafeInteger(value);
-}
-
-function isId(value: unknown): value is string {
+function isId(value: unknown): boolean {
   return typeof value === 'string' && /^\w+$/.test(value);
 }
 
-function isDueLane(lane: unknown): lane is Work {
-  return (
-    typeof lane === 'object' &&
-    lane !== null &&
-    'webhook' in lane &&
-    isId(lane.webhook) &&
-    (!('due' in lane) || isWhole(lane.due)) &&
-    (!('isAsked' in lane) || typeof lane.isAsked === 'boolean')
-  );
+function isWork({ webhook, due = 0, isAsked = false }: Work): boolean {
+  return isId(webhook) && Number.isSafeInteger(due) && typeof isAsked === 'boolean';
 }
