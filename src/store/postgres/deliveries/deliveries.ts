@@ -95,8 +95,9 @@ const newestOf = (conditions: string) => (from: string) =>
     WHERE d.subscriber = $1 AND d.webhook = w.webhook AND d.event < w.before AND d.event >= ${from} AND ${IS_VISIBLE}
       ${conditions}`;
 
+/** In the state `$8`, if there is one. */
 const inOrder = (conditions: string): Newest => {
-  const newest = newestOf(conditions);
+  const newest = newestOf(`${conditions} AND d.state = coalesce($8, d.state)`);
   return (from, limit) => `${newest(from)}
     ORDER BY d.event DESC
     LIMIT ${unplanned(limit)}`;
@@ -137,8 +138,7 @@ const page = (newest: Newest) => statement`WITH heads AS MATERIALIZED (
   LIMIT ${unplanned('$7')}`;
 
 const LIST = page(inOrder(''));
-const LIST_DELIVERED = page(inOrder(`AND d.state = 'delivered'`));
-const LIST_OF_EVENTS = page(inOrder('AND d.event = ANY ($8::text[]) AND d.state = coalesce($9, d.state)'));
+const LIST_OF_EVENTS = page(inOrder('AND d.event = ANY ($9::text[])'));
 
 const undelivered = newestOf('AND d.state = $8');
 
@@ -199,15 +199,12 @@ export function deliveryStore(
       const { event, webhook: last } = after ?? FIRST;
       // None has the id ''; without one, all are meant.
       const only = webhook === undefined ? null : (pathId(webhook) ?? '');
-      const values = [owner, only, state && disabledWith(state), event, last, from, limit];
       const stored = state && storedState(state);
-      const rows = events
-        ? await read(LIST_OF_EVENTS, [...values, events.map(pathId), stored])
-        : stored === undefined
-          ? await read(LIST, values)
-          : stored === 'delivered'
-            ? await read(LIST_DELIVERED, values)
-            : await read(LIST_UNDELIVERED, [...values, stored]);
+      const values = [owner, only, state && disabledWith(state), event, last, from, limit, stored];
+      const list = stored === undefined || stored === 'delivered' ? LIST : LIST_UNDELIVERED;
+      const rows = await (events
+        ? read(LIST_OF_EVENTS, [...values, events.map(pathId)])
+        : read(list, values));
       return rows.map((row) => toDelivery(row, row));
     },
     async plantEvents({ viewer, plant, from, before = END, limit }) {

@@ -1,6 +1,6 @@
 import { feeds as limits } from '../../../limits.ts';
 import type { Activity, ActivityQuery, ReplayRequest, WebhookHealth } from '../../../webhooks/port.ts';
-import { countIn } from '../../event-ids.ts';
+import { countIn, END } from '../../event-ids.ts';
 import { FEED_TYPES, storedState } from '../../rows.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, pathId, statement } from '../engine/database.ts';
@@ -31,15 +31,6 @@ const COUNT_BY_STATE = statement`SELECT count(*) FILTER (WHERE d.state = 'pendin
   FROM deliveries d
   WHERE ${OF_WEBHOOK} AND ${IS_UNDELIVERED}`;
 
-const COUNT_EVENTS = statement`SELECT count(*) FILTER (WHERE type IN (${FEED_TYPES})) AS count, count(*) AS seen, max(id) AS last
-  FROM (
-    SELECT id, type
-    FROM events
-    WHERE owner = $1 AND id >= $2
-    ORDER BY id
-    LIMIT ${unplanned(limits.counted)}
-  ) part`;
-
 /** Their index says in which moment it was created; the primary key has the moment's in order. */
 const OLDEST = statement`SELECT oldest.at
   FROM (
@@ -64,10 +55,12 @@ const OLDEST = statement`SELECT oldest.at
   ) oldest`;
 
 /** $1 the owners, $2 the start, $3 the end (exclusive), $4 the most rows of each owner. */
-const EVENTS_BETWEEN = statement`SELECT count(*) AS seen, count(*) FILTER (WHERE e.type = 'plant.created') AS plants
+const EVENTS_BETWEEN = statement`SELECT count(*) AS seen, max(e.id) AS last,
+    count(*) FILTER (WHERE e.type = 'plant.created') AS plants,
+    count(*) FILTER (WHERE e.type IN (${FEED_TYPES})) AS count
   FROM unnest($1::int8[]) AS o (id)
   CROSS JOIN LATERAL (
-    SELECT type
+    SELECT id, type
     FROM events
     WHERE owner = o.id AND id >= $2 AND id < $3
     ORDER BY id
@@ -92,8 +85,11 @@ const DELIVERIES_BETWEEN = statement`SELECT count(*) AS seen,
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   async function countEvents(owners: readonly number[], from: string): Promise<number> {
     let total = 0;
-    for (const owner of owners)
-      total += await countIn(async (next) => (await read(COUNT_EVENTS, [owner, next]))[0], from);
+    for (const owner of owners) {
+      const part = async (next: string) =>
+        (await read(EVENTS_BETWEEN, [[owner], next, END, limits.counted]))[0];
+      total += await countIn(part, from);
+    }
     return total;
   }
 
