@@ -5,7 +5,7 @@ import { LOCKS } from '../engine/locks.ts';
 import type { Queues, Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/plants.ts';
 import type { Announced } from '../replicas/hints.ts';
-import { expirySlice } from './expiries.ts';
+import { expirySlice, removeDeliveries } from './expiries.ts';
 import { replaySlice, type SliceBounds } from './replays.ts';
 
 /**
@@ -103,9 +103,7 @@ async function withdrawal({ limit }: SliceBounds, query: Query): Promise<boolean
   const found = await query(LIST, [subscriber, webhook, next, through, limit]);
   const events = found.filter((delivery) => delivery.owner === owner).map(({ event }) => String(event));
   if (events.length > 0) {
-    await query(WITHDRAW, [subscriber, webhook, events]);
-    // After the deliveries are locked, so that this sees attempts recorded meanwhile.
-    await query(WITHDRAW_ATTEMPTS, [subscriber, webhook, events]);
+    await removeDeliveries([{ subscriber, webhook }], events, query);
   }
   const last = found.at(-1);
   if (last === undefined || found.length < limit) await query(END_WITHDRAWAL, [webhook, owner]);
@@ -124,10 +122,6 @@ const LIST = statement`SELECT event, owner
   WHERE subscriber = $1 AND webhook = $2 AND event >= $3 AND event <= $4
   ORDER BY event
   LIMIT $5`;
-
-const WITHDRAW = statement`DELETE FROM deliveries WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])`;
-
-const WITHDRAW_ATTEMPTS = statement`DELETE FROM attempts WHERE subscriber = $1 AND webhook = $2 AND event = ANY ($3::text[])`;
 
 const GO_ON = statement`UPDATE withdrawals SET next = $3 WHERE webhook = $1 AND owner = $2`;
 

@@ -46,16 +46,23 @@ async function removeEvents(
   events: readonly string[],
   query: Query,
 ): Promise<void> {
-  const lanes = JSON.stringify(subscribers);
-  const waiting = subscribers.length > 0 ? await query(LOCK_WAITING, [lanes, events]) : [];
+  const waiting =
+    subscribers.length > 0 ? await query(LOCK_WAITING, [JSON.stringify(subscribers), events]) : [];
   const kept = new Set(waiting.map(({ event }) => event));
   const old = events.filter((event) => !kept.has(event));
   if (old.length === 0) return;
-  if (subscribers.length > 0) {
-    await query(REMOVE_DELIVERIES, [lanes, old]);
-    await query(REMOVE_ATTEMPTS, [lanes, old]);
-  }
+  if (subscribers.length > 0) await removeDeliveries(subscribers, old, query);
   await query(REMOVE_EVENTS, [owner, old]);
+}
+
+/** @param lanes rows with `subscriber` and `webhook` */
+export async function removeDeliveries(
+  lanes: readonly Row[],
+  events: readonly string[],
+  query: Query,
+): Promise<void> {
+  // Attempts after the deliveries are locked, so that this sees those recorded meanwhile.
+  for (const removal of REMOVALS) await query(removal, [JSON.stringify(lanes), events]);
 }
 
 /** $1 and $2 a position, $3 the first event that has not expired, $4 how many owners to check. */
@@ -112,13 +119,11 @@ const LOCK_WAITING = statement`WITH locked AS MATERIALIZED (
   FROM locked
   WHERE state = 'pending' AND status <> 'deleted'`;
 
-const REMOVE_DELIVERIES = statement`DELETE FROM deliveries d
+const REMOVALS = ['deliveries', 'attempts'].map(
+  (table) => statement`DELETE FROM ${table} t
   USING json_to_recordset($1) AS l(subscriber int8, webhook text)
-  WHERE d.subscriber = l.subscriber AND d.webhook = l.webhook AND d.event = ANY ($2::text[])`;
-
-const REMOVE_ATTEMPTS = statement`DELETE FROM attempts a
-  USING json_to_recordset($1) AS l(subscriber int8, webhook text)
-  WHERE a.subscriber = l.subscriber AND a.webhook = l.webhook AND a.event = ANY ($2::text[])`;
+  WHERE t.subscriber = l.subscriber AND t.webhook = l.webhook AND t.event = ANY ($2::text[])`,
+);
 
 /** Notes the last removed event of the feed: earlier cursors are no longer accepted. */
 const REMOVE_EVENTS = statement`WITH removed AS (
