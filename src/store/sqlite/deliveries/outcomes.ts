@@ -87,18 +87,8 @@ function attemptWrites(db: DatabaseSync): (outcome: Outcome) => void {
       LIMIT 1 OFFSET ${limits.attemptsKept}
     )`);
   return ({ webhook, event, generation, attempt }) => {
-    const { at, durationMs, address, status, excerpt, error } = attempt;
-    insert.run(
-      webhook,
-      event,
-      generation + 1,
-      at,
-      durationMs,
-      address ?? null,
-      status ?? null,
-      excerpt ?? null,
-      error ?? null,
-    );
+    const { at, durationMs, address = null, status = null, excerpt = null, error = null } = attempt;
+    insert.run(webhook, event, generation + 1, at, durationMs, address, status, excerpt, error);
     // Each attempt raises the generation: below this there are none to forget.
     if (generation >= limits.attemptsKept) forget.run(webhook, event, webhook, event);
   };
