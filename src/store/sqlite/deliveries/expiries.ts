@@ -10,11 +10,11 @@ export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPo
     WHERE owner = ? AND id > ? AND id < ?
     ORDER BY id
     LIMIT CAST(? AS INTEGER)`);
-  const webhooksOf = db.prepare(`SELECT id, status
+  const webhooksOf = db.prepare(`SELECT id
     FROM webhooks
     WHERE owner = ?1
     UNION ALL
-    SELECT w.id, w.status
+    SELECT w.id
     FROM shares s
     JOIN webhooks w ON w.owner = s.viewer
     WHERE s.owner = ?1`);
@@ -24,7 +24,7 @@ export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPo
     let owner = from?.owner ?? 0;
     let last = from?.event ?? '';
     for (let left = limit; left > 0; ) {
-      const webhooks = webhooksOf.all(owner).map(toSubscriber);
+      const webhooks = webhooksOf.all(owner).map(({ id }) => String(id));
       // An event and, for each webhook, a delivery and usually one attempt.
       const rows = 1 + 2 * webhooks.length;
       const most = Math.ceil(left / rows);
@@ -42,16 +42,11 @@ export function expiries(db: DatabaseSync): (request: ExpiryRequest) => ExpiryPo
   };
 }
 
-type Subscriber = { id: string; isDeleted: boolean };
-
-function toSubscriber(row: Record<string, unknown>): Subscriber {
-  return { id: String(row.id), isDeleted: row.status === 'deleted' };
-}
-
 function removalOfEvents(db: DatabaseSync) {
   const waits = db.prepare(`SELECT 1
     FROM deliveries
-    WHERE webhook = ? AND event = ? AND state = 'pending'`);
+    WHERE webhook = ?1 AND event = ?2 AND state = 'pending'
+      AND (SELECT status FROM webhooks WHERE id = ?1) <> 'deleted'`);
   const removeDelivery = db.prepare('DELETE FROM deliveries WHERE webhook = ? AND event = ?');
   const removeEvent = db.prepare(
     `DELETE FROM events WHERE owner = ? AND id = ? RETURNING type IN (${FEED_TYPES}) AS in_feed`,
@@ -61,10 +56,10 @@ function removalOfEvents(db: DatabaseSync) {
     ON CONFLICT (owner) DO UPDATE
     SET event = max(event, excluded.event)`);
 
-  return (owner: number, webhooks: Subscriber[], events: string[]): void => {
+  return (owner: number, webhooks: string[], events: string[]): void => {
     for (const event of events) {
-      if (webhooks.some(({ id, isDeleted }) => !isDeleted && waits.get(id, event))) continue;
-      for (const { id } of webhooks) removeDelivery.run(id, event);
+      if (webhooks.some((webhook) => waits.get(webhook, event))) continue;
+      for (const webhook of webhooks) removeDelivery.run(webhook, event);
       if (removeEvent.get(owner, event)?.in_feed) note.run(owner, event);
     }
   };
