@@ -38,10 +38,10 @@ function isKnownType(type: unknown): type is EventType {
 }
 
 /** From a row with a column for each member, and no other: `created_at` becomes `createdAt`, and null undefined. */
-function toRecord<T>(row: Row): T {
+export function toRecord<T>(row: Row): T {
   const record: Record<string, unknown> = {};
   for (const column in row) record[members.getOrInsertComputed(column, memberOf)] = row[column] ?? undefined;
-  // The statements of both stores select the members of the types below.
+  // The statements of both stores select the members of the types that they give here.
   return record as T;
 }
 

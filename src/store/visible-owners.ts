@@ -11,10 +11,6 @@ export type VisibleOwners = {
 
 export type Owner = { id: number; name: string };
 
-export function toOwner({ id, name }: Record<string, unknown>): Owner {
-  return { id: Number(id), name: String(name) };
-}
-
 /**
  * Plants of one owner, inclusive: ids from the lowest to the highest in either order or, by name, positions from the first
  * to the last, without ids above `most`.

@@ -1,8 +1,9 @@
+import { toRecord } from '../../rows.ts';
 import {
   type Bounds,
+  type Owner,
   type Stretch,
   stretchesOf,
-  toOwner,
   type VisibleOwners as Visible,
   visibleCache,
 } from '../../visible-owners.ts';
@@ -24,7 +25,7 @@ export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => num
 
   async function lookUp(viewer: number): Promise<Visible> {
     const keep = known.keeper();
-    return keep(viewer, (await read(SHARING, [viewer])).map(toOwner));
+    return keep(viewer, (await read(SHARING, [viewer])).map(toRecord<Owner>));
   }
 
   /** The names of the owners in these positions who no longer share. */
@@ -33,7 +34,7 @@ export function visibleOwners({ read }: Pick<Database, 'read'>, epoch: () => num
       (id) => id !== undefined && !owners.some((o) => o.id === id),
     );
     if (ids.length === 0) return new Map();
-    return new Map((await read(NAMES, [ids])).map(toOwner).map(({ id, name }) => [id, name]));
+    return new Map((await read(NAMES, [ids])).map(toRecord<Owner>).map(({ id, name }) => [id, name]));
   }
 
   return {

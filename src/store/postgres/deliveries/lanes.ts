@@ -1,6 +1,6 @@
 import { lanes as leases } from '../../../limits.ts';
 import type { LaneRequest, LaneStore, Work } from '../../../webhooks/delivery/port.ts';
-import { KNOWN_TYPES, readLane } from '../../rows.ts';
+import { KNOWN_TYPES, readLane, toRecord } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { type Database, type Row, statement } from '../engine/database.ts';
 import { DATABASE_NOW } from '../replicas/database-clock.ts';
@@ -22,7 +22,7 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
   return {
     /** @param replica the replica whose lanes are searched, with those that nobody owns */
     findWork: async (replica: string, after: string | undefined, limit: number): Promise<Work[]> =>
-      (await read(FIND_WORK, [replica, after ?? '', limit, leases.foundAheadMs])).map(toWork),
+      (await read(FIND_WORK, [replica, after ?? '', limit, leases.foundAheadMs])).map(toRecord<Work>),
     read: (request: LaneRequest) =>
       readLane(
         () => look(request),
@@ -64,10 +64,6 @@ export const FIND_WORK = statement`WITH ${othersThan('$1')}
     AND ${IS_FREE}
   ORDER BY w.id
   LIMIT $3`;
-
-function toWork({ webhook, due, is_asked }: Row): Work {
-  return { webhook: String(webhook), due: Number(due), isAsked: is_asked === true };
-}
 
 /** In order of due time. Leaves out event types that only a newer version knows, for that version to handle. */
 const deliveriesOf = (isMeant: string, limit: string) => `(

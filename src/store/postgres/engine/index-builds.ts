@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { throttle } from '../../../runtime.ts';
+import { toRecord } from '../../rows.ts';
 import { type Database, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { withOwnClient } from './primary.ts';
@@ -89,7 +90,7 @@ async function missing(
   { bounds: { briefIndexBytes } }: BuildOptions,
 ): Promise<Part[]> {
   const { rows } = await client.query(
-    `SELECT t.table, t.index, x.indexrelid IS NOT NULL AS is_broken,
+    `SELECT t.table, t.index AS name, x.indexrelid IS NOT NULL AS is_broken,
        EXISTS (
          SELECT 1
          FROM pg_stat_progress_create_index
@@ -107,13 +108,7 @@ async function missing(
      ORDER BY t.oid`,
     [name, table, briefIndexBytes],
   );
-  return rows.map((row) => ({
-    name: row.index,
-    table: row.table,
-    definition,
-    isBroken: row.is_broken,
-    isGrowing: row.is_growing,
-  }));
+  return rows.map((row) => ({ ...toRecord<Omit<Part, 'definition'>>(row), definition }));
 }
 
 async function build(

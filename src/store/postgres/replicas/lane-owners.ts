@@ -1,5 +1,6 @@
 import { lanes as limits } from '../../../limits.ts';
-import type { LeaseStore } from '../../../webhooks/delivery/leases.ts';
+import type { LaneOfStore, LeaseStore } from '../../../webhooks/delivery/leases.ts';
+import { toRecord } from '../../rows.ts';
 import { IS_ALIVE, IS_FREE, othersThan } from '../deliveries/lanes.ts';
 import { type Database, statement, urgent } from '../engine/database.ts';
 import { DATABASE_NOW, DATABASE_TIME, type DatabaseClock } from './database-clock.ts';
@@ -25,12 +26,7 @@ export function laneOwners(
     },
     async take(replica, webhooks) {
       const [rows = []] = await write([{ statement: TAKE, values: [webhooks, replica] }]);
-      return rows.map(({ webhook, fence, before }) => ({
-        webhook: String(webhook),
-        fence: Number(fence),
-        isInherited: before !== null,
-        leftBy: before === null || before === USED ? undefined : String(before),
-      }));
+      return rows.map(toRecord<LaneOfStore>);
     },
     async giveBack(replica, lanes, isUsed) {
       await write([{ statement: GIVE_BACK, values: [JSON.stringify(lanes), replica, isUsed ? USED : null] }]);
@@ -90,7 +86,7 @@ const TAKE = statement`WITH ${othersThan('$2')}, free AS MATERIALIZED (
     WHERE ${IS_FREE}
     RETURNING webhook, fence
   )
-  SELECT t.webhook, t.fence, k.replica AS before
+  SELECT t.webhook, t.fence, k.replica IS NOT NULL AS is_inherited, nullif(k.replica, '${USED}') AS left_by
   FROM taken t
   LEFT JOIN known k ON k.webhook = t.webhook`;
 

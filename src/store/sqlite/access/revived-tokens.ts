@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { toRecord } from '../../rows.ts';
 import { storeSchema } from '../files/inspect.ts';
 
 /** A token that becomes valid again, or for longer, when a backup replaces the store. */
@@ -51,9 +52,7 @@ function revivedIn(db: DatabaseSync, now: number): RevivedToken[] {
       WHERE r.id = t.id AND ${isValid('r', 'v')} AND (r.expires_at IS NULL OR r.expires_at >= t.expires_at)
     )
     ORDER BY t.id`);
-  return revived
-    .all(now, now)
-    .map(({ id, user, label }) => ({ id: String(id), user: String(user), label: String(label) }));
+  return revived.all(now, now).map(toRecord<RevivedToken>);
 }
 
 const isValid = (token: string, user: string) =>

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type Bounds, type Stretch, stretchesOf, toOwner, visibleCache } from '../../visible-owners.ts';
+import { toRecord } from '../../rows.ts';
+import { type Bounds, type Owner, type Stretch, stretchesOf, visibleCache } from '../../visible-owners.ts';
 import type { Snapshot } from '../engine/snapshot.ts';
 
 export type VisibleOwners = ReturnType<typeof visibleOwners>;
@@ -13,7 +14,8 @@ export function visibleOwners(db: DatabaseSync, snapshot: Snapshot, epoch: () =>
   const named = db.prepare('SELECT name FROM users WHERE id = ? AND deleted_at IS NULL');
   const known = visibleCache(epoch);
   const visible = (viewer: number) =>
-    known.get(viewer) ?? known.keeper()(viewer, snapshot.read(() => sharing.all(viewer)).map(toOwner));
+    known.get(viewer) ??
+    known.keeper()(viewer, snapshot.read(() => sharing.all(viewer)).map(toRecord<Owner>));
 
   function nameOf(owner: number): string | undefined {
     const name = snapshot.read(() => named.get(owner)?.name);
