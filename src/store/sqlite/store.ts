@@ -17,6 +17,7 @@ import { choreReads } from './deliveries/chores.ts';
 import { deliveryReads } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
 import { laneReads } from './deliveries/lanes.ts';
+import type { Announced } from './deliveries/outbox.ts';
 import { webhookReads } from './deliveries/webhooks.ts';
 import { openConnection } from './engine/connection.ts';
 import { fromPlain, type StoreFailure } from './engine/failure.ts';
@@ -62,13 +63,17 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const files = options.writer === 'thread' ? storeFiles(lookAtFiles(path)) : undefined;
   const watch = watchStore({ path, db, files, log: options.log ?? silentLog, onFatal: options.onFatal });
   const thread =
-    files && threadWriter({ path, files: files.known, rules }, { died: watch.end, senderBatchEnded });
+    files &&
+    threadWriter(
+      { path, files: files.known, rules },
+      { died: watch.end, senderBatchEnded: watch.batchEnded },
+    );
   const writer = thread ?? inlineWriter(db, rules);
   if (files) db.exec('PRAGMA query_only = ON');
 
   const snapshot = createSnapshot(db, watch);
-  const hints: Hints = { work: [], events: [] };
-  const write = (commands: Command[]) => commit(commands, { writer, snapshot, hints, watch });
+  const listeners: Listener[] = [];
+  const write = (commands: Command[]) => commit(commands, { writer, snapshot, listeners, watch });
   const commits = groupCommit<Command>(write, {
     batchEnded: measures && ((batch) => measures.batchEnded('writes', batch)),
   });
@@ -83,11 +88,6 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const newest = db.prepare(`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
     FROM users`);
   let closing: Promise<void> | undefined;
-
-  function senderBatchEnded(error: unknown): void {
-    if (error === undefined) watch.written();
-    else watch.writeFailed(error);
-  }
 
   async function close(): Promise<void> {
     await commits.close();
@@ -105,7 +105,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     deliveries: deliveryStore(parts, deliveries),
     lanes: {
       hasWork: async () => findWork().length > 0,
-      onWork: (listener) => void hints.work.push(listener),
+      onWork: (listener) => void listeners.push(({ work }) => work.length > 0 && listener()),
       connect() {
         if (!thread) throw new Error('a store with an inline writer cannot connect a sender thread');
         return { kind: 'sqlite', path, port: thread.connect() };
@@ -114,7 +114,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     },
     events: {
       ...eventReads(db, snapshot, visible),
-      onEvents: (listener) => void hints.events.push(listener),
+      onEvents: (listener) => void listeners.push(({ owners }) => owners.length > 0 && listener(owners)),
     },
     chores: {
       ...choreReads(db, snapshot),
@@ -230,35 +230,28 @@ function submitTo(commits: Pick<ReturnType<typeof groupCommit<Command>>, 'submit
   ) => {
     // The writer runs the function of this name with these arguments, so the outcome is what it returns.
     type Outcome = Promise<ReturnType<Writes[K]>>;
-    if (!caller) return commits.submit([name, undefined, undefined, ...args], bytes) as Outcome;
-    const { user, once } = caller;
+    const { user, once } = caller ?? {};
     const size = once ? bytes + bytesWith(once.answer.body) : bytes;
-    const command = [name, user, once, ...args] as const;
-    return commits.submit(command, size, caller).then(refuseUndone) as Outcome;
+    return commits.submit([name, user, once, ...args], size, caller).then(refuseUndone) as Outcome;
   };
 }
 
-type Hints = {
-  work: (() => void)[];
-  events: ((owners: readonly number[]) => void)[];
-};
+type Listener = (announced: Announced) => void;
 
-type CommitContext = { writer: Writer; snapshot: Snapshot; hints: Hints; watch: Watch };
+type CommitContext = { writer: Writer; snapshot: Snapshot; listeners: readonly Listener[]; watch: Watch };
 
-async function commit(commands: Command[], { writer, snapshot, hints, watch }: CommitContext) {
+async function commit(commands: Command[], { writer, snapshot, listeners, watch }: CommitContext) {
   // An inline writer uses the connection of the snapshot.
   snapshot.end();
   // After a commit whose outcome is unknown nothing is written until a restart has settled it.
   watch.refuseWrites();
   try {
     const { outcomes, announced } = await writer.execute(commands);
-    watch.written();
-    const { work, owners } = announced;
-    if (work.length > 0) for (const listener of hints.work) listener();
-    if (owners.length > 0) for (const listener of hints.events) listener(owners);
+    watch.batchEnded(undefined);
+    for (const listener of listeners) listener(announced);
     return outcomes;
   } catch (error) {
-    watch.writeFailed(error);
+    watch.batchEnded(error);
     throw error;
   } finally {
     // A caller that gets its answer now must see its own write.

@@ -131,8 +131,9 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions) {
       note('reads', failure);
       return unavailable(failure);
     },
-    /** Call it for each failed batch. */
-    writeFailed(error: unknown): void {
+    /** Call it for each batch, with its error if it failed. */
+    batchEnded(error: unknown): void {
+      hasWritten ||= error === undefined;
       if (!(error instanceof AppError) || (error.code !== 50301 && error.code !== 50302)) return;
       hasWritten = false;
       const { cause } = error;
@@ -144,9 +145,6 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions) {
       if (ended || troubles.has('files')) return;
       if (cause instanceof StoreFailure) note('writes', cause);
       else if (isEnvironment(cause)) note('writes', failureOf(cause));
-    },
-    written(): void {
-      hasWritten = true;
     },
     /** Ends the process; refuses everything from now on. */
     end,
