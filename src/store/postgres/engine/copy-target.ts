@@ -4,7 +4,7 @@ import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../../copy.
 import { checksumInSql, type Summary, summaryOf } from '../../copy.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import { HEEDS_COUNTERS } from '../plants/assigned-ids.ts';
-import { type Database, openDatabase, type Query, type Row, type Statement, statement } from './database.ts';
+import { type Database, openDatabase, type Statement, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
 import { migrate, SCHEMA_WAITS } from './migrate.ts';
 import { type DatabaseOptions, withOwnClient } from './primary.ts';
@@ -56,30 +56,21 @@ async function begin(
 ): Promise<ReadonlyMap<string, number>> {
   // Each store has a different one.
   const { storeKey: source } = cursorKeys;
-  const progress = await transaction((query) => mark(query, source, tables));
-  if (!progress) {
-    throw new Error('The database already has a store with users. A copy needs an empty database.');
-  }
+  const progress = await transaction(async (query) => {
+    await query(ONE_AT_A_TIME, LOCKS.migration);
+    const [standing] = await query(STANDING);
+    if (standing?.is_begun !== true) {
+      if (standing?.is_used === true)
+        throw new Error('The database already has a store with users. A copy needs an empty database.');
+      await query(MAKE_PROGRESS);
+      await query(NOTE_TABLES, [source, tables.map(({ name }) => name)]);
+    }
+    return query(PROGRESS);
+  });
   if (progress.some((row) => Number(row.source) !== source)) {
     throw new Error('The database has an unfinished copy of another store. Recreate the database.');
   }
   return new Map(progress.map(({ name, copied }) => [String(name), Number(copied)]));
-}
-
-/** The progress of a copy, this one or another; undefined if there is a store. */
-async function mark(
-  query: Query,
-  source: number,
-  tables: readonly CopiedTable[],
-): Promise<Row[] | undefined> {
-  await query(ONE_AT_A_TIME, LOCKS.migration);
-  const [standing] = await query(STANDING);
-  if (standing?.is_begun !== true) {
-    if (standing?.is_used === true) return undefined;
-    await query(MAKE_PROGRESS);
-    await query(NOTE_TABLES, [source, tables.map(({ name }) => name)]);
-  }
-  return query(PROGRESS);
 }
 
 /** For deleted users and webhooks whose data is still to be removed: no transaction of this server can add to it. */
