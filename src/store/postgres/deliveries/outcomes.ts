@@ -1,6 +1,7 @@
 import { delivery as limits } from '../../../limits.ts';
 import type { Outcome, Recorded } from '../../../webhooks/delivery/port.ts';
 import { type Summary, summariesOf } from '../../outcome-summaries.ts';
+import { toRecord } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { type Database, statement } from '../engine/database.ts';
 
@@ -20,14 +21,9 @@ export function recordOutcomes(
     const locked = query(LOCK, [webhooks, replica]);
     const recording = parts.map((part) => query(RECORD, [JSON.stringify(part), replica]));
     const [rows] = await Promise.all([Promise.all(recording), locked]);
-    const recorded: Recorded[] = [];
-    const isCounted: boolean[] = [];
-    for (const { n, result, is_counted } of rows.flat()) {
-      // `RECORD` returns the number of each outcome, and one of these results.
-      recorded[Number(n)] = result as Recorded;
-      isCounted[Number(n)] = is_counted === true;
-    }
-    const counted = outcomes.filter((_, n) => isCounted[n]);
+    const judged = rows.flat().map(toRecord<Judged>);
+    judged.sort((one, other) => one.n - other.n);
+    const counted = outcomes.filter((_, n) => judged[n]?.isCounted);
     const summaries = summariesOf(counted).map(inputOfSummary);
     const following = [query(FOLLOW, [JSON.stringify(summaries)])];
     // Each attempt raises the generation: below this there are none to forget.
@@ -37,9 +33,12 @@ export function recordOutcomes(
       following.push(query(FORGET, [ids, events, limits.attemptsKept]));
     }
     await Promise.all(following);
-    return recorded;
+    return judged.map(({ result }) => result);
   });
 }
+
+/** Of the outcome with this number. */
+type Judged = { n: number; result: Recorded; isCounted: boolean };
 
 type Input = ReturnType<typeof inputOf>;
 
