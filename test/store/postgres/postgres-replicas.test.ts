@@ -58,7 +58,7 @@ describe('two replicas on one database', () => {
       }),
     );
     await one.create(owner);
-    assert.deepEqual(await told, { webhook: hook, due: AT, isAsked: undefined });
+    assert.deepEqual(await told, { webhook: hook, due: AT });
     assert.equal((await other.due(hook)).length, 1);
   });
 

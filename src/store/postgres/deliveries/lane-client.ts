@@ -18,10 +18,7 @@ type LanesOfMainParts = Omit<DatabaseSource, 'kind' | 'port'> & { news: News };
 export function createLanesOfMain({ news, ...source }: LanesOfMainParts): LanesOfMain & { close(): void } {
   let sender: MessagePort | undefined;
 
-  news.onLanes(({ work, changed }) => {
-    const known = work.map(({ webhook, due, isAsked }) => ({ webhook, due, isAsked }));
-    sender?.postMessage({ work: known, changed } satisfies LaneNews);
-  });
+  news.onLanes((told) => sender?.postMessage(told));
 
   /** Lets the preferred replicas take lanes that were given back now instead of at their next search. */
   function announce(handedOver: readonly string[]): void {
