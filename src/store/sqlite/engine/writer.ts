@@ -96,11 +96,11 @@ export function createWriter(
     begin.run();
     lists.begin();
     users.forget();
-    plants.forgetIds();
+    plants.ids.forget();
     outbox.forgetSubscriptions();
     outbox.takeAnnounced();
     const outcomes = commands.map(run);
-    plants.writeIds();
+    plants.ids.write();
     // SQLite would fill the missing part of the log with a hole, and data after a hole is never read.
     if (files?.isLogCut()) throw LOG_CUT;
     const logPages = lists.around(commitAndCount);
@@ -141,7 +141,7 @@ export function createWriter(
       return transaction(commands);
     } catch (error) {
       if (db.isTransaction) db.exec('ROLLBACK');
-      plants.forgetCounts();
+      plants.counts?.forget();
       if (error instanceof AppError) throw error;
       if (isCommitted) throw outcomeUnknown(COMMIT_FAILED, commitFailure(error));
       if (error === LOG_CUT) return again(commands);

@@ -67,12 +67,8 @@ export function plantWrites(
       counts?.removed(owner);
       return true;
     },
-    /** Call it at the start of a transaction. */
-    forgetIds: ids.forget,
-    /** Call it at the end of a transaction. */
-    writeIds: ids.write,
-    /** Call it after a rollback. */
-    forgetCounts: () => counts?.forget(),
+    ids,
+    counts,
   };
 }
 
@@ -218,6 +214,7 @@ function plantCounts(db: DatabaseSync, most: number) {
       if (counted > most) known.delete(owner);
       else known.set(owner, counted - 1);
     },
+    /** Call it after a rollback. */
     forget: () => known.clear(),
   };
 }
