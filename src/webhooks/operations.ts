@@ -158,6 +158,6 @@ export function noWebhook(): AppError {
   return new AppError(40402, 'You have no webhook with this id.');
 }
 
-async function withHealth({ webhooks }: WebhooksContext, webhook: Webhook): Promise<WebhookWithHealth> {
-  return { webhook, health: await webhooks.health(webhook.id) };
+async function withHealth({ deliveries }: WebhooksContext, webhook: Webhook): Promise<WebhookWithHealth> {
+  return { webhook, health: await deliveries.health(webhook.id) };
 }

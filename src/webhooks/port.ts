@@ -32,8 +32,6 @@ export interface WebhookStore {
   deleteWebhook(owner: number, id: string, caller?: Caller): Promise<boolean>;
   /** Adds a secret. Live secrets end at `overlapUntil`, unless they end before. */
   rotateSecret(owner: number, id: string, rotation: Rotation, caller?: Caller): Promise<RotationOutcome>;
-  /** Counts: the longer the backlog, the longer it takes. Other requests do not wait for it. */
-  health(webhook: string): Promise<WebhookHealth>;
 }
 
 export interface DeliveryStore {
@@ -50,6 +48,8 @@ export interface DeliveryStore {
     request: RedeliverRequest,
     caller?: Caller,
   ): Promise<'redelivered' | 'no webhook' | 'no delivery'>;
+  /** Counts: the longer the backlog, the longer it takes. Other requests do not wait for it. */
+  health(webhook: string): Promise<WebhookHealth>;
   /** The outcomes of a range of events; undefined when it holds more than `most` events and deliveries. */
   activity(query: ActivityQuery): Promise<Activity | undefined>;
   /** How many events `startReplay` would send now. */

@@ -106,7 +106,7 @@ async function sending(t: TestContext, open = onSqlite, { nameServers = [], lane
 
   async function settled(webhook: string): Promise<void> {
     await eventually('end of the deliveries', async () =>
-      (await store.webhooks.health(webhook)).waiting === 0 ? true : undefined,
+      (await store.deliveries.health(webhook)).waiting === 0 ? true : undefined,
     );
   }
   return { store, path, receiver, sender, errors, warned, subscribe, create, settled };
@@ -128,7 +128,7 @@ test('the thread starts with the first work, and ends with the stop', async (t) 
   assert.equal(threads[0]?.threadId, -1);
   // Later work waits for the next start.
   await create(1);
-  assert.equal((await store.webhooks.health(webhook)).waiting, 1);
+  assert.equal((await store.deliveries.health(webhook)).waiting, 1);
   assert.equal(threads.length, 1);
 });
 

@@ -106,7 +106,7 @@ function replayAll(owner: number, webhook: string): Promise<boolean> {
   return store.deliveries.startReplay({ owner, webhook, from: 'evt_', state: undefined }, 10);
 }
 
-const waiting = async (webhook: string) => (await store.webhooks.health(webhook)).waiting;
+const waiting = async (webhook: string) => (await store.deliveries.health(webhook)).waiting;
 
 async function eventsOf(owner: number): Promise<number> {
   const page = await store.events.events({ viewer: owner, after: undefined, limit: 1000 });

@@ -74,7 +74,7 @@ test('a change fails before it is made when the deliveries of the webhook cannot
   const { context, owner } = await newContext();
   const { webhook } = await createWebhook(context, owner, { url: 'https://a.example/', description: 'old' });
   const health = () => Promise.reject(new Error('the store cannot be read'));
-  const uncounted = { ...context, webhooks: { ...context.webhooks, health } };
+  const uncounted = { ...context, deliveries: { ...context.deliveries, health } };
   await assert.rejects(changeWebhook(uncounted, owner, webhook.id, { description: 'new' }), /cannot be read/);
   const [listed] = await listWebhooks(context, owner);
   assert.equal(listed?.webhook.description, 'old');

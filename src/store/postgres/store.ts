@@ -71,7 +71,6 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
   const queues = createQueues(createWriter(database, news.publish), measures);
   const { url, sendingConnections = 1 } = options;
   const lanes = createLanesOfMain({ url: url.text, connections: sendingConnections, pooled, news });
-  const { health, ...deliveries } = deliveryStore(database, queues.run, visible);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -92,8 +91,8 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
       accessEpoch: heartbeat.epoch,
     },
     keys: keyStore(database, queues.run),
-    webhooks: { ...webhookStore(database, queues.run), health },
-    deliveries,
+    webhooks: webhookStore(database, queues.run),
+    deliveries: deliveryStore(database, queues.run, visible),
     lanes,
     clock: heartbeat.clock,
     events: { ...events, onEvents: news.onEvents },

@@ -83,7 +83,6 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const lanes = laneReads(db);
   const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
   const parts: Parts = { db, snapshot, epoch, visible, versions, submit };
-  const deliveries = deliveryReads(db, snapshot, visible);
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
   const newest = db.prepare(`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
     FROM users`);
@@ -101,8 +100,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     plants: plantStore(parts),
     access: accessStore(parts),
     keys: keyStore(parts),
-    webhooks: webhookStore(parts, deliveries),
-    deliveries: deliveryStore(parts, deliveries),
+    webhooks: webhookStore(parts),
+    deliveries: deliveryStore(parts),
     lanes: {
       hasWork: async () => findWork().length > 0,
       onWork: (listener) => void listeners.push(({ work }) => work.length > 0 && listener()),
@@ -159,8 +158,6 @@ type Parts = {
   versions: Versions;
 };
 
-type DeliveryReads = ReturnType<typeof deliveryReads>;
-
 function plantStore(parts: Parts): PlantStore {
   const { db, snapshot, visible, submit } = parts;
   return {
@@ -201,20 +198,19 @@ function keyStore({ db, snapshot, submit }: Parts): KeyStore {
   };
 }
 
-function webhookStore({ db, snapshot, submit }: Parts, { health }: DeliveryReads): WebhookStore {
+function webhookStore({ db, snapshot, submit }: Parts): WebhookStore {
   return {
     ...webhookReads(db, snapshot),
     createWebhook: (webhook, most, caller) => submit(caller, 'createWebhook', [webhook, most]),
     changeWebhook: (owner, id, change, caller) => submit(caller, 'changeWebhook', [owner, id, change]),
     deleteWebhook: (owner, id, caller) => submit(caller, 'deleteWebhook', [owner, id]),
     rotateSecret: (owner, id, rotation, caller) => submit(caller, 'rotateSecret', [owner, id, rotation]),
-    health,
   };
 }
 
-function deliveryStore({ submit }: Parts, deliveries: DeliveryReads): DeliveryStore {
+function deliveryStore({ db, snapshot, visible, submit }: Parts): DeliveryStore {
   return {
-    ...deliveries,
+    ...deliveryReads(db, snapshot, visible),
     createTest: (test, caller) => submit(caller, 'createTest', [test]),
     redeliver: (request, caller) => submit(caller, 'redeliver', [request]),
     startReplay: (request, most, caller) => submit(caller, 'startReplay', [request, most]),

@@ -159,10 +159,10 @@ async function viewOfUser({ access, events, plants, webhooks }: Store, viewer: n
 }
 
 async function viewOfWebhook(store: Store, { owner, id }: Pick<Webhook, 'owner' | 'id'>) {
-  const { deliveries, webhooks } = store;
+  const { deliveries } = store;
   const found = await deliveriesTo(store, { owner, id }, { limit: 1_000 });
   return {
-    health: await webhooks.health(id),
+    health: await deliveries.health(id),
     deliveries: found,
     attempts: await Promise.all(found.map(({ event }) => deliveries.attempts(id, event.id))),
   };

@@ -68,7 +68,7 @@ export function laneEventsConformance(ready: () => Given, change: (sql: string) 
         [second, fourth],
       );
       // A delivery without an event is counted but not listed.
-      assert.equal((await store.webhooks.health(hook)).failed, 2);
+      assert.equal((await store.deliveries.health(hook)).failed, 2);
     });
   });
 }

@@ -255,7 +255,7 @@ export function sharesConformance(ready: () => Given): void {
       await create(ann.id, 6n);
       assert.equal((await due(hook)).length, 1);
       await finishChores();
-      assert.equal((await store.webhooks.health(hook)).waiting, 1);
+      assert.equal((await store.deliveries.health(hook)).waiting, 1);
       // Shared again, only new plants arrive.
       await share(ann, bob);
       await create(ann.id, 7n);

@@ -102,7 +102,7 @@ export function usersConformance(ready: () => Given): void {
 
       await finishChores();
       assert.deepEqual(await ready().walk(third.id, 10), [2n]);
-      assert.equal((await store.webhooks.health(viewers)).waiting, 0);
+      assert.equal((await store.deliveries.health(viewers)).waiting, 0);
     });
 
     test('nothing is written for a user who was disabled or deleted during the request', async () => {

@@ -141,7 +141,7 @@ export function webhooksConformance(ready: () => Given): void {
       assert.equal((await due(hook, { now: AT + 1e9 })).length, 0);
       await finishChores();
       assert.equal(await ready().record(outcomeOf(made)), 'gone');
-      assert.equal((await store.webhooks.health(hook)).waiting, 0);
+      assert.equal((await store.deliveries.health(hook)).waiting, 0);
     });
 
     test('the health of a webhook counts waiting and failed deliveries', async () => {
@@ -155,7 +155,7 @@ export function webhooksConformance(ready: () => Given): void {
       await ready().record(outcomeOf(two, { attempt: { ...at, at: AT + 2 } }));
       await create(owner, undefined, { at: AT + 5 });
       await create(owner, undefined, { at: AT + 6 });
-      assert.deepEqual(await store.webhooks.health(hook), {
+      assert.deepEqual(await store.deliveries.health(hook), {
         waiting: 2,
         failed: 1,
         oldestWaitingAt: AT + 5,

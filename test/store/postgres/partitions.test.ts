@@ -188,7 +188,7 @@ for (const mode of MODES) {
         await store.deliveries.page({ ...page, webhook: undefined, events: undefined });
         await store.deliveries.page({ ...page, events: [claim?.event.id ?? ''], limit: 1 });
         await store.deliveries.attempts(hook, claim?.event.id ?? '');
-        await store.webhooks.health(hook);
+        await store.deliveries.health(hook);
       });
       assertOnePartition(read, ['deliveries', 'events', 'attempts']);
     });

@@ -370,7 +370,7 @@ test("a killed process's deliveries are noted after the next start, and resent a
   // Three may have been in flight, and one more in the slot for requested deliveries.
   assert.ok(suspected.length >= 4 && suspected.length < 42, `${suspected.length} noted`);
   assert.equal(new Set(idsOf(receiver.received)).size, 42);
-  assert.deepEqual((await store.webhooks.health(webhook.id)).waiting, 0);
+  assert.deepEqual((await store.deliveries.health(webhook.id)).waiting, 0);
 });
 
 test('deliveries waiting at the start are sent', async (t) => {
@@ -603,7 +603,7 @@ test('a receiver that answers 410 is sent nothing more, and its waiting deliveri
     [shown?.status, shown?.disabledReason],
     ['disabled', 'The receiver answered 410: it is gone.'],
   );
-  assert.equal((await store.webhooks.health(webhook.id)).waiting, 3);
+  assert.equal((await store.deliveries.health(webhook.id)).waiting, 3);
   await store.webhooks.changeWebhook(owner, webhook.id, { at: runtime.clock.now(), enabled: true });
   await receiver.receive(4);
 });
@@ -673,7 +673,7 @@ test('a receiver that is down is probed with one request at a time, and gets eve
   assert.equal(most, 1);
   receiver.usually({ status: 204 });
   await ended(40);
-  assert.deepEqual(await store.webhooks.health(webhook.id), {
+  assert.deepEqual(await store.deliveries.health(webhook.id), {
     waiting: 0,
     failed: 0,
     oldestWaitingAt: undefined,
@@ -693,7 +693,7 @@ test('the waiting deliveries of a disabled webhook are not sent', async (t) => {
   for (const answer of answers) answer();
   while (recorded.length < 2) await setImmediate();
   assert.equal(receiver.received.length, 2);
-  assert.equal((await store.webhooks.health(webhook.id)).waiting, 4);
+  assert.equal((await store.deliveries.health(webhook.id)).waiting, 4);
 });
 
 test('a rate is reached however slow the receiver is', async (t) => {

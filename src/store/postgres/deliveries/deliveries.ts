@@ -1,4 +1,4 @@
-import type { DeliveryStore, ReplayRequest, WebhookStore } from '../../../webhooks/port.ts';
+import type { DeliveryStore, ReplayRequest } from '../../../webhooks/port.ts';
 import { END, FIRST } from '../../event-ids.ts';
 import { ATTEMPT_COLUMNS, absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
@@ -186,12 +186,11 @@ const ATTEMPTS = statement`SELECT ${ATTEMPT_COLUMNS}
   WHERE ${OF_WEBHOOK} AND event = $2
   ORDER BY fence`;
 
-/** With the health of webhooks, which is made up of their deliveries. */
 export function deliveryStore(
   database: Pick<Database, 'read'>,
   run: Run,
   visible: VisibleOwners,
-): DeliveryStore & Pick<WebhookStore, 'health'> {
+): DeliveryStore {
   const { read } = database;
 
   return {

@@ -158,7 +158,7 @@ const FIND = statement`SELECT ${WEBHOOK_COLUMNS}
   FROM webhooks
   WHERE owner = $1 AND id = $2 AND status <> 'deleted'`;
 
-export function webhookStore({ read }: Pick<Database, 'read'>, run: Run): Omit<WebhookStore, 'health'> {
+export function webhookStore({ read }: Pick<Database, 'read'>, run: Run): WebhookStore {
   return {
     webhooks: async (owner) => (await read(OF_OWNER, [owner])).map(toWebhook),
     async webhook(owner, id) {
