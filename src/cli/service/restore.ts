@@ -48,8 +48,8 @@ async function run(flags: RestoreFlags, file: string): Promise<void> {
   if (flags.json) {
     const told = { path: store.path, before: before ?? null, plants, waiting, revived: revived ?? null };
     printJson(told);
-  } else tell(from, restored);
-  warn(restored);
+  } else tell(from, restored, store);
+  warn(restored, store);
 }
 
 async function replace(from: string, { path }: EmbeddedStore): Promise<Restored> {
@@ -144,16 +144,22 @@ function makeFolder(dataDir: string): string[] {
   });
 }
 
-function tell(from: string, { plants, before, isReadable }: Restored): void {
-  say(`Restored ${counted(plants, 'plant')} from ${from}. To start the service: plant-store serve`);
+function tell(from: string, { plants, before, isReadable }: Restored, store: EmbeddedStore): void {
+  const start = `plant-store serve ${onStore(store)}`;
+  say(`Restored ${counted(plants, 'plant')} from ${from}. To start the service: ${start}`);
   if (before === undefined) return;
   say(`The previous store is kept, including its secrets: ${before}`);
-  const back = `To go back to it: plant-store restore ${shellWord(before)}. When`;
+  const back = `To go back to it: plant-store restore ${shellWord(before)} ${onStore(store)}. When`;
   say(`${isReadable ? back : 'It cannot be read. When'} you no longer need it, delete it.`);
 }
 
+/** Without it, a command that someone copies could work on another store: `restore` would even create one. */
+function onStore({ dataDir }: EmbeddedStore): string {
+  return `--data-dir ${shellWord(dataDir)}`;
+}
+
 /** Consequences that nobody would notice later. */
-function warn({ before, waiting, revived }: Restored): void {
+function warn({ before, waiting, revived }: Restored, store: EmbeddedStore): void {
   if (waiting > 0) {
     say(
       `warning: Deliveries waiting when the backup was written: ${waiting}. They are sent when the service starts, ` +
@@ -162,8 +168,11 @@ function warn({ before, waiting, revived }: Restored): void {
   }
   if (revived === undefined) {
     // Restoring into an empty folder may be only a test.
-    if (before === undefined) say(UNKNOWN_TOKENS);
-    else insist(UNKNOWN_TOKENS);
+    const unknown =
+      'warning: tokens revoked or rotated since the backup now work again; which ones cannot be determined. ' +
+      `To list all tokens: plant-store token list ${onStore(store)}`;
+    if (before === undefined) say(unknown);
+    else insist(unknown);
     return;
   }
   if (revived.length === 0) return;
@@ -171,9 +180,5 @@ function warn({ before, waiting, revived }: Restored): void {
   for (const { id, user, label } of revived) {
     insist(`  ${id} of ${user}${label === '' ? '' : ` (${label})`}`);
   }
-  insist('To revoke one: plant-store token revoke ID');
+  insist(`To revoke one: plant-store token revoke ID ${onStore(store)}`);
 }
-
-const UNKNOWN_TOKENS =
-  'warning: tokens revoked or rotated since the backup now work again; which ones cannot be determined. ' +
-  'To list all tokens: plant-store token list';

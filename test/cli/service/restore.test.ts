@@ -150,6 +150,16 @@ function change(path: string, sql: string): void {
   db.close();
 }
 
+test('the commands that restore names work on the restored folder', async () => {
+  await withBackup(async (folder, file) => {
+    const said = wordsOf(await restore(folder, file));
+    const [, before = ''] = /is kept, including its secrets: (.*)\n/.exec(said) ?? [];
+    const dataDir = `--data-dir ${folder}`;
+    assert.ok(said.includes(`To start the service: plant-store serve ${dataDir}\n`), said);
+    assert.ok(said.includes(`To go back to it: plant-store restore ${before} ${dataDir}. When`), said);
+  });
+});
+
 test('a damaged store is replaced, and kept as it is', async () => {
   await withBackup(async (folder, file) => {
     await using store = await open(storePath(folder), 'r+');
@@ -162,7 +172,10 @@ test('a damaged store is replaced, and kept as it is', async () => {
     assert.equal(await readFile(`${before}-wal`, 'utf8'), 'a log');
     assert.equal(plantsIn(storePath(folder)), 2);
     assert.match(said, /\nIt cannot be read\. When you no longer need it, delete it\.\n/);
-    assert.match(said, /\nwarning: tokens revoked .* cannot be determined\. .*plant-store token list\n$/);
+    assert.match(
+      said,
+      /\nwarning: tokens revoked .* cannot be determined\. .*plant-store token list --data-dir \S+\n$/,
+    );
   });
 });
 
@@ -246,7 +259,7 @@ test('tokens that were revoked or rotated since the backup work again, and are l
       head,
       'warning: these tokens were revoked, rotated or deleted since the backup and now work again:',
     );
-    assert.equal(named.pop(), 'To revoke one: plant-store token revoke ID');
+    assert.equal(named.pop(), `To revoke one: plant-store token revoke ID --data-dir ${folder}`);
     assert.deepEqual(
       named.toSorted(),
       ['lost laptop', 'rotated', 'in its overlap']
