@@ -8,7 +8,7 @@ import { Failure, Misuse } from '../failure.ts';
 import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, rotateOwn } from '../own-tokens.ts';
 import { type StoreFlags, withStore } from '../service/store.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
-import { print, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
 import { accept, option, settingOption, TOKEN, tokenId, type Verbs } from '../verb.ts';
 import { missingUser, refuseUnknownUsers } from './user.ts';
@@ -156,14 +156,21 @@ export const verbs: Verbs = {
     examples: [`token revoke ${TOKEN}`, `token revoke --own ${TOKEN}`],
     isRemote: true,
     async run(flags: StoreFlags & OwnFlags, id: string) {
-      if (isOwn(flags)) await serviceFor(flags).tokens.revoke(id);
-      else {
-        const isRevoked = await withStore(flags, ({ store, runtime }) =>
-          store.revokeToken(id, runtime.clock.now()),
-        );
-        if (!isRevoked) throw unknownToken(id);
+      if (isOwn(flags)) {
+        await serviceFor(flags).tokens.revoke(id);
+        return say(`Revoked the token ${id}.`);
       }
+      const revoked = await withStore(flags, async ({ store, runtime }) => {
+        await store.revokeToken(id, runtime.clock.now());
+        return (await store.tokens()).find((token) => token.id === id);
+      });
+      if (revoked === undefined) throw unknownToken(id);
       say(`Revoked the token ${id}.`);
+      if (revoked.isBootstrap) {
+        insist(
+          'warning: It is the bootstrap token: the next start with the same BOOTSTRAP_TOKEN accepts it again. Change or remove that setting.',
+        );
+      }
     },
   },
 };

@@ -107,6 +107,14 @@ test('only a live token is rotated, and the bootstrap token only through its set
   );
 });
 
+test('revoking the bootstrap token warns that its setting makes it valid again', async (t) => {
+  const { verb } = await startRemote(t);
+  const [{ id }] = JSON.parse(dataOf(await verb('token', 'list', '--json')));
+  const { code, stderr } = await verb('token', 'revoke', id, '--quiet');
+  assert.equal(code, 0);
+  assert.match(stderr, /^warning: .* the next start with the same BOOTSTRAP_TOKEN accepts it again\./);
+});
+
 test("token show describes a token's status, and never shows the token", async () => {
   await withAnn(async (verb) => {
     const create = ['token', 'create', '--user', 'ann', '--label', 'laptop', '--expires-in', '1d'];
