@@ -12,6 +12,7 @@ import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../testkit/processes/
 import { makePlace } from '../../testkit/processes/place.ts';
 import type { Outcome } from '../../testkit/processes/program.ts';
 import type { ServeOptions } from '../../testkit/processes/server.ts';
+import { examine } from '../cli/service/examine.ts';
 
 /** What a start with unusable files reports: the file, the error code, and advice. */
 
@@ -41,7 +42,7 @@ for (const [what, name] of [...Object.entries(NAMES), ['lock', 'serving.lock']] 
   }
 }
 
-test('a start on a read-only file system says so, with a store and without one', async (t) => {
+test('a start on a read-only file system says so, and doctor how to mend it, with a store and without one', async (t) => {
   const place = await makePlace(t);
   mkdirSync(place.dataDir);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', place.dataDir]).status !== 0)
@@ -52,6 +53,8 @@ test('a start on a read-only file system says so, with a store and without one',
     saysWhy(await place.serveInVain(), place.dataDir, 'EROFS', /Mount it for writing/);
     const missing = { env: { DATA_DIR: join(place.dataDir, 'none', 'here') } };
     saysWhy(await place.serveInVain(missing), missing.env.DATA_DIR, 'EROFS', /Mount it for writing/);
+    const { of } = await examine({ DATA_DIR: place.dataDir });
+    assert.match(of('Data folder')[0]?.advice ?? '', /^Mount it for writing/);
   } finally {
     spawnSync('umount', ['--lazy', place.dataDir]);
   }

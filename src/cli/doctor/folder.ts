@@ -1,5 +1,6 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { checks as limits } from '../limits.ts';
+import { systemAdvice } from '../service/system-failure.ts';
 import { sizeText } from '../terminal/progress.ts';
 import { shellWord } from '../terminal/terminal.ts';
 import { type Finding, ok, problem, reasonIn, warning } from './check.ts';
@@ -26,11 +27,7 @@ export function whyUnusable(folder: string): Finding | undefined {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
-    return problem(
-      NAME,
-      `${folder} ${trouble} (${reasonIn(error)})`,
-      'Run doctor and the service as the owner of the folder, or change its owner.',
-    );
+    return problem(NAME, `${folder} ${trouble} (${reasonIn(error)})`, systemAdvice(error) ?? '');
   }
 }
 

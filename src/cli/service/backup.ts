@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, existsSync, constants as files, lstatSync, realpathSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -76,6 +76,8 @@ function refuseStore({ path }: EmbeddedStore): void {
   if (!existsSync(path)) {
     throw new Failure(`There is no store at ${path}. Pass its folder with --data-dir.`);
   }
+  // SQLite does not say why it cannot open a file.
+  onFiles(`The store ${path} cannot be read`, () => accessSync(path, files.R_OK));
   try {
     finishJournal(path);
     using db = openConnection(path, { readOnly: true });

@@ -160,6 +160,18 @@ test('an unwritable folder is reported as one', async (t) => {
   });
 });
 
+test('a backup of a store that its user may not read says so', { skip: whyNoPermissions }, async () => {
+  await withStoreFolder(async (folder) => {
+    const path = storePath(folder);
+    await chmod(path, 0);
+    const backup = launch(['backup', join(folder, 'b'), '--data-dir', folder], {}, WITHOUT_CAPABILITIES);
+    assert.equal(
+      failureOf(await outcomeOf(backup)),
+      `error: The store ${path} cannot be read: permission denied.`,
+    );
+  });
+});
+
 test('a backup works with a priority that its user may not raise', { skip: whyNoPermissions }, async () => {
   await withStoreFolder(async (folder) => {
     const args = ['backup', join(folder, 'b'), '--data-dir', folder];

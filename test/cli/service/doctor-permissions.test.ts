@@ -77,7 +77,7 @@ test('doctor reports a folder that it may not look into, and continues', limited
       const [found, ...more] = of('Data folder');
       assert.deepEqual([found?.verdict, more], ['problem', []]);
       assert.match(found?.text ?? '', said);
-      assert.match(found?.advice ?? '', /^Run doctor and the service as the owner of the folder/);
+      assert.match(found?.advice ?? '', /^Run it as the owner of the data folder/);
       assert.equal(of('Identity provider').length, 1);
     }
   });
