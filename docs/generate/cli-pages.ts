@@ -38,7 +38,7 @@ off, \`FORCE_COLOR\` turns it on elsewhere.
 | 0 | Success. Also \`serve\` after SIGTERM or SIGINT. |
 | 1 | Failure, perhaps partial: standard error says what failed and what to do. |
 | 2 | Wrong usage or a wrong setting. Nothing was done. |
-| 128 + a signal's number | A signal stopped it: 130 after Ctrl+C. \`serve\` only after a second signal, before it had stopped. |`;
+| 128 + a signal's number | A signal stopped it: 130 after Ctrl+C. \`serve\` only after a second signal, before it had stopped, or in the first moment of its start. |`;
 
 /** The index of the commands and a page for each, with the help of its verbs as the program prints it. */
 export async function cliPages(): Promise<Map<string, string>> {
