@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { subscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { storePath } from '../../../src/config/config.ts';
 import { list as limits } from '../../../src/limits.ts';
 import { listPlants, type NextPart } from '../../../src/plants/list.ts';
@@ -46,14 +47,27 @@ async function beginReading(path: string, token: string, at: Service = service):
   return response;
 }
 
-/** Waits until nothing more arrives because the buffers on the way are full. */
-async function untilStalled(response: IncomingMessage): Promise<number> {
-  for (let before = -1; ; ) {
-    const arrived = response.socket.bytesRead;
-    if (arrived === before) return arrived;
-    before = arrived;
-    await delay(200);
+/** The services of this process answer with these, by the port of the client. */
+const answers = new Map<number | undefined, ServerResponse>();
+subscribe('http.server.request.start', (message) => {
+  // Node passes the socket and the response, among others.
+  const { socket, response } = message as { socket: Socket; response: ServerResponse };
+  answers.set(socket.remotePort, response);
+});
+
+/** The system passes on what it has in fewer turns of the event loop. */
+const TURNS = 50;
+
+/** Waits until the service waits and nothing more arrives, because the buffers on the way are full. */
+async function untilStalled({ socket }: IncomingMessage): Promise<number> {
+  let arrived = socket.bytesRead;
+  for (let turns = 0; turns < TURNS; turns++) {
+    await turn();
+    const isStalled = socket.bytesRead === arrived && answers.get(socket.localPort)?.writableLength;
+    if (!isStalled) turns = 0;
+    arrived = socket.bytesRead;
   }
+  return arrived;
 }
 
 /** The size of a list of 40 MB of JSON. No test changes its plants. */
