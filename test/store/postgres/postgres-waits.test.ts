@@ -136,7 +136,8 @@ describe('a write that the database holds up', { concurrency: true }, () => {
        CREATE TRIGGER dawdle BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION dawdle()`,
     );
     const sent = timed('sent', (name) => create(owner, undefined, { name }));
-    await pause(500);
+    const query = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+    while ((await administer(database.url, query)).rowCount === 0) await pause(20);
     // Waits behind the first, and is never sent.
     const unsent = timed('unsent', (name) => create(owner, undefined, { name }));
     const answers = await Promise.all([sent, unsent]);
