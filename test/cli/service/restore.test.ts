@@ -26,7 +26,7 @@ import {
 } from '../../../testkit/processes/backed-up-store.ts';
 import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
-import { serve } from '../../../testkit/processes/server.ts';
+import { serve, TOKEN } from '../../../testkit/processes/server.ts';
 
 test('a backup is restored in place of a store, which is kept and can be restored again', async () => {
   await withBackup(async (folder, file) => {
@@ -96,9 +96,9 @@ test('a lock that cannot be opened is not taken for a running server', async () 
 
 test('the log of the previous store is not applied to the restored one', async () => {
   await withBackup(async (folder, file) => {
-    const service = await serve(folder, { BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know' });
+    const service = await serve(folder, { BOOTSTRAP_TOKEN: TOKEN });
     const headers = {
-      authorization: 'Bearer a-bootstrap-token-that-only-tests-know',
+      authorization: `Bearer ${TOKEN}`,
       'content-type': 'application/json',
     };
     const body = JSON.stringify({ name: 'Alder' });

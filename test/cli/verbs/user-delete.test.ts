@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { storePath } from '../../../src/config/config.ts';
 import { launch, outcomeOf, run, untilSaid, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { failureOf, startRemote, wordsOf } from '../../../testkit/processes/remote.ts';
-import { serve } from '../../../testkit/processes/server.ts';
+import { serve, TOKEN } from '../../../testkit/processes/server.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
@@ -78,7 +78,7 @@ test('an interrupted deletion is finished by the service', async () => {
     // The name is free, and its next user has none of the plants.
     assert.equal((await run(['user', 'create', 'ann'], env)).code, 0);
 
-    const service = await serve(folder, { BOOTSTRAP_TOKEN: 'a-bootstrap-token-that-only-tests-know' });
+    const service = await serve(folder, { BOOTSTRAP_TOKEN: TOKEN });
     await eventually('end of the deletion', async () => (countPlants(folder) === 0 ? true : undefined));
     assert.equal((await service.stop()).code, 0);
   });
