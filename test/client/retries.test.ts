@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { after, before, suite, type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { PlantStore, PlantStoreError, type PlantStoreOptions } from '../../packages/client/src/client.ts';
 import { mayBeDone } from '../../packages/client/src/retries.ts';
 import type { Reply } from '../../testkit/receivers/receiver.ts';
@@ -149,14 +150,26 @@ suite('retries', { concurrency: true }, () => {
   });
 
   test('a signal ends a request, the wait between two, and is checked before the first', async (t) => {
-    const { gateway, store, asked } = await setUp(t);
+    const answered = Promise.withResolvers<void>();
+    const { gateway, store, asked } = await setUp(t, {
+      async fetch(...request) {
+        const answer = await fetch(...request);
+        const body = await answer.text();
+        answered.resolve();
+        return new Response(body, answer);
+      },
+    });
     const reason = new Error('gone home');
-    for (const reply of ['hang' as const, failure(503, 50300, { 'retry-after': '60' })]) {
+    for (const [reply, reached] of [
+      ['hang', () => gateway.receive(1)],
+      // With the whole answer at hand, the client waits in the next turn of the event loop.
+      [failure(503, 50300, { 'retry-after': '60' }), () => answered.promise.then(() => turn())],
+    ] as const) {
       const ending = new AbortController();
       gateway.script(reply);
       const page = store.plants.page({ signal: ending.signal });
-      await gateway.receive(gateway.received.length + 1);
-      setTimeout(() => ending.abort(reason), 20);
+      await reached();
+      ending.abort(reason);
       await assert.rejects(page, reason);
     }
     await assert.rejects(store.plants.page({ signal: AbortSignal.abort(reason) }), reason);
