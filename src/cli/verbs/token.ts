@@ -161,12 +161,11 @@ export const verbs: Verbs = {
         return say(`Revoked the token ${id}.`);
       }
       const revoked = await withStore(flags, async ({ store, runtime }) => {
-        await store.revokeToken(id, runtime.clock.now());
+        if (!(await store.revokeToken(id, runtime.clock.now()))) throw unknownToken(id);
         return (await store.tokens()).find((token) => token.id === id);
       });
-      if (revoked === undefined) throw unknownToken(id);
       say(`Revoked the token ${id}.`);
-      if (revoked.isBootstrap) {
+      if (revoked?.isBootstrap) {
         insist(
           'warning: It is the bootstrap token: the next start with the same BOOTSTRAP_TOKEN accepts it again. Change or remove that setting.',
         );
