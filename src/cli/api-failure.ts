@@ -63,6 +63,7 @@ export function strange({ url }: Api, status: number): Failure {
 const TEMPORARY =
   /^(?:E(?:TIMEDOUT|HOSTUNREACH|NETUNREACH|NETDOWN|CONNABORTED)|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)$/;
 const TOO_LATE = /^(?:ETIMEDOUT|UND_ERR_\w+_TIMEOUT)$/;
+const UNTRUSTED = /CERT|^UNABLE_TO_/;
 const BROKEN_OFF = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/;
 
 /** Whether no service answered at all. Only a service that answered before is worth waiting for. */
@@ -78,8 +79,11 @@ function silence(cause: unknown, { api: { url }, method = 'GET', deadlineMs = 0 
     ECONNREFUSED: `Nothing answers at ${url}. Is the service running (plant-store serve)? To use another URL: --url.`,
     ENOTFOUND: `The host of ${url} does not resolve. To use another URL: --url.`,
     EAI_AGAIN: `The host of ${url} cannot be resolved right now.`,
+    ERR_SSL_WRONG_VERSION_NUMBER: `What listens at ${url} does not speak TLS. Use http:// or another port: --url.`,
   };
   if (known[code] !== undefined) return known[code];
+  if (UNTRUSTED.test(code))
+    return `The certificate of ${url} is not accepted (${code}). For an authority of your own, set NODE_EXTRA_CA_CERTS to its file.`;
   const isDoubtful = method !== 'GET' && mayBeDone({ error: undefined, cause });
   const doubt = isDoubtful ? ' It may or may not have been carried out.' : '';
   const reason = BROKEN_OFF.test(code) ? 'the connection broke' : code;

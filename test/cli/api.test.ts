@@ -163,7 +163,15 @@ test('a certificate that is not trusted is reported, and not as a change that ma
   const url = `https://localhost:${address.port}`;
   assert.equal(
     failureOf(await run(['plant', 'create', 'Alder'], { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN })),
-    `error: No complete answer from ${url}: DEPTH_ZERO_SELF_SIGNED_CERT.`,
+    `error: The certificate of ${url} is not accepted (DEPTH_ZERO_SELF_SIGNED_CERT). For an authority of your own, set NODE_EXTRA_CA_CERTS to its file.`,
+  );
+});
+
+test('a URL with https of a port without TLS is reported as such', async (t) => {
+  const url = (await startStranger(t, () => {})).replace('http:', 'https:');
+  assert.equal(
+    failureOf(await list(url)),
+    `error: What listens at ${url} does not speak TLS. Use http:// or another port: --url.`,
   );
 });
 

@@ -10,9 +10,8 @@ import { lookAtFiles } from '../../src/store/sqlite/engine/store-files.ts';
 import { leftBehind } from '../../testkit/processes/left-behind.ts';
 import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../testkit/processes/permissions.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
-import type { Outcome } from '../../testkit/processes/program.ts';
+import { type Outcome, run } from '../../testkit/processes/program.ts';
 import type { ServeOptions } from '../../testkit/processes/server.ts';
-import { examine } from '../cli/service/examine.ts';
 
 /** What a start with unusable files reports: the file, the error code, and advice. */
 
@@ -53,8 +52,8 @@ test('a start on a read-only file system says so, and doctor how to mend it, wit
     saysWhy(await place.serveInVain(), place.dataDir, 'EROFS', /Mount it for writing/);
     const missing = { env: { DATA_DIR: join(place.dataDir, 'none', 'here') } };
     saysWhy(await place.serveInVain(missing), missing.env.DATA_DIR, 'EROFS', /Mount it for writing/);
-    const { of } = await examine({ DATA_DIR: place.dataDir });
-    assert.match(of('Data folder')[0]?.advice ?? '', /^Mount it for writing/);
+    const { stdout } = await run(['doctor'], { DATA_DIR: place.dataDir });
+    assert.match(stdout, /Mount it for writing/);
   } finally {
     spawnSync('umount', ['--lazy', place.dataDir]);
   }

@@ -247,8 +247,8 @@ export const mutants: readonly Mutant[] = [
   {
     breaks: 'lanes that wait for a slot never get one',
     file: `${CORE}/slots.ts`,
-    from: '          if (!isFree(lane)) break;',
-    to: '          if (taken.all > 0 || !isFree(lane)) break;',
+    from: '          if (!isFree()) break;',
+    to: '          if (taken.all > 0 || !isFree()) break;',
   },
   {
     breaks: 'a delivery that was noted is still suspicious after a clean end',
