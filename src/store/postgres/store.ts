@@ -66,7 +66,7 @@ type Opened = { database: Database; cursorKeys: CursorKeys; heartbeat: Heartbeat
 function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresOptions): PostgresStore {
   const { log, pooled, measures } = options;
   const visible = visibleOwners(database, heartbeat.epoch);
-  const { unsettled, ...events } = eventReads(database, visible);
+  const { unsettled, ...events } = eventReads(database);
   const news = createNews({ database, log, listens: !pooled, heartbeat, unsettled });
   const queues = createQueues(createWriter(database, news.publish), measures);
   const { url, sendingConnections = 1 } = options;

@@ -146,6 +146,29 @@ describe('two replicas on one database', () => {
     assert.equal(page?.events.length, 1);
   });
 
+  test('a follower at a replica that has not heard of a share misses none of its events', async () => {
+    const [ann, bob] = [await one.user(), await one.user()];
+    // Hears of access once a second only.
+    const deaf = await openStoreIn(database.url, { pooled: true });
+    try {
+      const after = await deaf.events.latestPosition(bob.id);
+      await deaf.access.visibleOwners(bob.id);
+      await one.store.access.addShare({ owner: ann.name, viewer: bob.name, at: AT }, 10);
+      await one.create(ann.id, 1n);
+      await one.create(bob.id, 2n);
+      const seen: bigint[] = [];
+      for (let position = after; seen.at(-1) !== 2n; await setImmediate()) {
+        const page = await deaf.events.events({ viewer: bob.id, after: position, limit: 5 });
+        assert.ok(page);
+        seen.push(...page.events.map(({ plant }) => plant.id));
+        position = page.next;
+      }
+      assert.deepEqual(seen, [1n, 2n]);
+    } finally {
+      await deaf.close();
+    }
+  });
+
   test('a chore runs once, on whichever replica', async () => {
     const { owner, hook } = await one.subscriber(20);
     await other.attemptAll(hook);

@@ -1,7 +1,6 @@
 import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING } from '../../event-ids.ts';
 import { FEED_TYPES, toEvent } from '../../rows.ts';
-import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, statement } from '../engine/database.ts';
 
 /** SQL for the order of the feed. Not database functions: each call of one costs more than a plant. */
@@ -21,14 +20,14 @@ const START: FeedPosition = { tx: '0', event: BEGINNING };
 
 /**
  * Reads events in commit order. An event joins the feed when every transaction that began before its own is over
- * (`FEED_END`), so none is ever inserted before it.
+ * (`FEED_END`), so none is ever inserted before it. Looks up the shares with them, and not in the cache of visible
+ * owners: a position past the first events of a share that this replica has not heard of would skip them for good.
  */
-export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
+export function eventReads({ read }: Pick<Database, 'read'>) {
   return {
     async events({ viewer, after, limit }: EventQuery): Promise<EventPage | undefined> {
-      const owners = await visible.of(viewer);
       const from = after === undefined ? undefined : parsePosition(after);
-      const rows = await read(FEED, [viewer, owners, from?.tx, from?.event, limit]);
+      const rows = await read(FEED, [viewer, from?.tx, from?.event, limit]);
       const [first] = rows;
       const beginning = first ? toPosition(first.beginning_tx, first.beginning_event) : START;
       if (from && isBefore(from, beginning)) return undefined;
@@ -38,7 +37,7 @@ export function eventReads({ read }: Pick<Database, 'read'>, visible: VisibleOwn
       return { events, next: events.at(-1)?.position ?? after ?? formatPosition(beginning) };
     },
     async latestPosition(viewer: number): Promise<string> {
-      const [row] = await read(LATEST, [viewer, await visible.of(viewer)]);
+      const [row] = await read(LATEST, [viewer]);
       return formatPosition(row ? toPosition(row.tx, row.event) : START);
     },
     /**
@@ -70,31 +69,40 @@ function isBefore(one: FeedPosition, other: FeedPosition): boolean {
   return one.tx === other.tx ? one.event < other.event : BigInt(one.tx) < BigInt(other.tx);
 }
 
+/** A part of a WITH: the viewer `$1` and those who share with them. */
+const OWNERS = `owners AS MATERIALIZED (
+    SELECT $1::int8 AS id
+    UNION ALL
+    SELECT owner
+    FROM shares
+    WHERE viewer = $1
+  )`;
+
 /**
  * After the newest removed event: older ones that still wait are not part of the feed. For a viewer, only removals
  * since the share count.
  */
 const BEGIN = `SELECT r.tx, r.event
-      FROM removed_events r
-      LEFT JOIN shares s ON s.owner = r.owner AND s.viewer = $1
-      WHERE r.owner = ANY ($2::int8[])
-        AND (s.removed_event IS NULL OR (s.removed_tx, s.removed_event) <> (r.tx, r.event))
+      FROM owners o
+      JOIN removed_events r ON r.owner = o.id
+      LEFT JOIN shares s ON s.owner = o.id AND s.viewer = $1
+      WHERE s.removed_event IS NULL OR (s.removed_tx, s.removed_event) <> (r.tx, r.event)
       ORDER BY r.tx DESC, r.event DESC
       LIMIT 1`;
 
 /**
- * $3 and $4 the position to start after, null for the beginning; $5 how many. Of several owners, only those whose next
+ * $2 and $3 the position to start after, null for the beginning; $4 how many. Of several owners, only those whose next
  * event is among the first can contribute.
  */
-const FEED = statement`WITH beginning AS MATERIALIZED (
+const FEED = statement`WITH ${OWNERS}, beginning AS MATERIALIZED (
     ${BEGIN}
   ), start AS MATERIALIZED (
-    SELECT coalesce($3::int8, (SELECT tx FROM beginning), 0) AS tx,
-      coalesce($4::text, (SELECT event FROM beginning), '${BEGINNING}') COLLATE "C" AS event,
+    SELECT coalesce($2::int8, (SELECT tx FROM beginning), 0) AS tx,
+      coalesce($3::text, (SELECT event FROM beginning), '${BEGINNING}') COLLATE "C" AS event,
       ${FEED_END} AS feed_end
   ), heads AS MATERIALIZED (
     SELECT h.*
-    FROM unnest($2::int8[]) AS o (id)
+    FROM owners o
     CROSS JOIN start s
     CROSS JOIN LATERAL (
       SELECT owner, tx, id
@@ -104,9 +112,9 @@ const FEED = statement`WITH beginning AS MATERIALIZED (
       LIMIT 1
     ) h
     ORDER BY h.tx, h.id
-    LIMIT $5
+    LIMIT $4
   ), bound AS MATERIALIZED (
-    SELECT CASE WHEN count(*) < $5 THEN 9223372036854775807 ELSE max(tx) END AS tx
+    SELECT CASE WHEN count(*) < $4 THEN 9223372036854775807 ELSE max(tx) END AS tx
     FROM heads
   ), feed AS MATERIALIZED (
     SELECT e.*
@@ -119,10 +127,10 @@ const FEED = statement`WITH beginning AS MATERIALIZED (
       WHERE owner = h.owner AND type IN (${FEED_TYPES}) AND (tx, id) >= (h.tx, h.id) AND tx < s.feed_end
         AND tx <= b.tx
       ORDER BY tx, id
-      LIMIT $5
+      LIMIT $4
     ) e
     ORDER BY e.tx, e.id
-    LIMIT $5
+    LIMIT $4
   )
   SELECT coalesce(b.tx, 0)::text AS beginning_tx, coalesce(b.event, '${BEGINNING}') AS beginning_event,
     f.tx::text AS tx, f.id, f.type, f.created_at, f.plant, f.name, f.tag
@@ -131,12 +139,13 @@ const FEED = statement`WITH beginning AS MATERIALIZED (
   LEFT JOIN feed f ON true
   ORDER BY f.tx, f.id`;
 
-const LATEST = statement`SELECT tx::text AS tx, event
+const LATEST = statement`WITH ${OWNERS}
+  SELECT tx::text AS tx, event
   FROM (
     (${BEGIN})
     UNION ALL
     SELECT e.tx, e.id
-    FROM unnest($2::int8[]) AS o (id)
+    FROM owners o
     CROSS JOIN LATERAL (
       SELECT tx, id
       FROM events
