@@ -68,8 +68,8 @@ export async function getDelivery(
   id: string,
   event: string,
 ): Promise<{ delivery: Delivery; attempts: AttemptRecord[] }> {
-  const { delivery } = await findDelivery(context, owner, id, event);
-  return { delivery, attempts: await context.deliveries.attempts(id, event) };
+  const { delivery, attempts } = await findDelivery(context, owner, id, event);
+  return { delivery, attempts };
 }
 
 /**
@@ -175,12 +175,11 @@ async function findDelivery(
   owner: number,
   id: string,
   event: string,
-): Promise<{ webhook: Webhook; delivery: Delivery }> {
+): Promise<{ webhook: Webhook; delivery: Delivery; attempts: AttemptRecord[] }> {
   const webhook = await findWebhook(context, owner, id);
-  const one = { state: undefined, events: [event], from: '', after: undefined, limit: 1 };
-  const [delivery] = await context.deliveries.page({ owner, webhook: id, ...one });
+  const { delivery, attempts } = await context.deliveries.history(owner, id, event);
   if (delivery === undefined) throw noDelivery();
-  return { webhook, delivery };
+  return { webhook, delivery, attempts };
 }
 
 function noDelivery(): AppError {

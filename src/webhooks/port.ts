@@ -39,8 +39,8 @@ export interface DeliveryStore {
   page(query: DeliveriesQuery): Promise<Delivery[]>;
   /** The newest events that announced plants with this id to the viewer, newest first. */
   plantEvents(query: PlantEventsQuery): Promise<string[]>;
-  /** The attempts of a delivery, oldest first; only the newest are kept (`delivery.attemptsKept`). */
-  attempts(webhook: string, event: string): Promise<AttemptRecord[]>;
+  /** A delivery of a user with its attempts, at one moment. */
+  history(owner: number, webhook: string, event: string): Promise<DeliveryHistory>;
   /** Writes an event for this webhook only. False when the owner has no such webhook. */
   createTest(test: NewTest, caller?: Caller): Promise<boolean>;
   /** Makes a delivery due now, whatever its state, with its whole schedule ahead. */
@@ -230,6 +230,13 @@ export type Activity = {
   delivered: number;
   failed: number;
   waiting: number;
+};
+
+export type DeliveryHistory = {
+  /** Undefined when the user has no such delivery. */
+  delivery: Delivery | undefined;
+  /** Oldest first; only the newest are kept (`delivery.attemptsKept`). */
+  attempts: AttemptRecord[];
 };
 
 /** One attempt as stored. */

@@ -1,4 +1,10 @@
-import type { Delivery, DeliveryState, DeliveryStore, Webhook } from '../../src/webhooks/port.ts';
+import type {
+  AttemptRecord,
+  Delivery,
+  DeliveryState,
+  DeliveryStore,
+  Webhook,
+} from '../../src/webhooks/port.ts';
 
 type Wanted = {
   state?: DeliveryState | undefined;
@@ -27,4 +33,12 @@ export async function deliveryTo(
 ): Promise<Delivery | undefined> {
   const [delivery] = await deliveriesTo(store, { owner, id: webhook }, { events: [event], limit: 1 });
   return delivery;
+}
+
+/** The attempts for it, oldest first. */
+export async function attemptsOf(
+  store: { deliveries: Pick<DeliveryStore, 'history'> },
+  ...of: Parameters<DeliveryStore['history']>
+): Promise<AttemptRecord[]> {
+  return (await store.deliveries.history(...of)).attempts;
 }

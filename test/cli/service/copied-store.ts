@@ -8,7 +8,7 @@ import { openPostgresStore, type PostgresStore } from '../../../src/store/postgr
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { Webhook } from '../../../src/webhooks/port.ts';
-import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
+import { attemptsOf, deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 
@@ -164,6 +164,6 @@ async function viewOfWebhook(store: Store, { owner, id }: Pick<Webhook, 'owner' 
   return {
     health: await deliveries.health(id),
     deliveries: found,
-    attempts: await Promise.all(found.map(({ event }) => deliveries.attempts(id, event.id))),
+    attempts: await Promise.all(found.map(({ event }) => attemptsOf(store, owner, id, event.id))),
   };
 }

@@ -31,7 +31,7 @@ type Part = {
   >;
   deliveries: Pick<
     Store['deliveries'],
-    'page' | 'attempts' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
+    'page' | 'history' | 'createTest' | 'redeliver' | 'countReplay' | 'startReplay'
   >;
   chores: Pick<Store['chores'], 'hasChores' | 'advance'>;
 };
@@ -217,7 +217,11 @@ function deliveryStoreOf({ rows, requests, plants, chores, setTime, webhook }: G
         .map(shown)
         .filter(({ event }) => events?.includes(event.id) ?? true)
         .sort((one, other) => (one.event.id < other.event.id ? 1 : -1)),
-    attempts: async (of, event) => [...(find(of, event)?.kept ?? [])].sort(byNumber).map(([, kept]) => kept),
+    async history(_, of, event) {
+      const row = find(of, event);
+      const attempts = [...(row?.kept ?? [])].sort(byNumber).map(([, kept]) => kept);
+      return { delivery: row && shown(row), attempts };
+    },
     async createTest({ owner, webhook: of, event, due }) {
       const found = webhook(of, owner);
       if (!found) return false;

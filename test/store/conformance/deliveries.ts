@@ -76,7 +76,10 @@ export function deliveriesConformance(ready: () => Given): void {
       const { store } = ready();
       const { owner, hook } = await ready().subscriber(0);
       assert.equal(await deliveryTo(store, owner, hook, 'evt_0'), undefined);
-      assert.deepEqual(await store.deliveries.attempts(hook, 'evt_0'), []);
+      assert.deepEqual(await store.deliveries.history(owner, hook, 'evt_0'), {
+        delivery: undefined,
+        attempts: [],
+      });
     });
   });
 

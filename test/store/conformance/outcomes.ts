@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
@@ -21,7 +22,8 @@ export function outcomesConformance(ready: () => Given): void {
     return { owner, hook, made };
   }
 
-  const attemptsOf = (hook: string, event: string) => ready().store.deliveries.attempts(hook, event);
+  const attemptsOf = async (owner: number, hook: string, event: string) =>
+    (await ready().store.deliveries.history(owner, hook, event)).attempts;
   const shown = (owner: number, hook: string, event: string) => deliveryTo(ready().store, owner, hook, event);
 
   describe('outcomes', () => {
@@ -66,7 +68,7 @@ export function outcomesConformance(ready: () => Given): void {
         for (let times = 0; times < 3; times++)
           assert.equal(await record(outcomeOf(made, outcome)), 'settled');
         assert.equal((await shown(owner, hook, made.event.id))?.attempts, 1);
-        assert.equal((await attemptsOf(hook, made.event.id)).length, 1);
+        assert.equal((await attemptsOf(owner, hook, made.event.id)).length, 1);
       }
     });
 
@@ -85,7 +87,7 @@ export function outcomesConformance(ready: () => Given): void {
       const { state, attempts, reason } = (await shown(owner, hook, event)) ?? {};
       assert.deepEqual([state, attempts, reason], ['delivered', 2, undefined]);
       assert.deepEqual(
-        (await attemptsOf(hook, event)).map(({ at }) => at),
+        (await attemptsOf(owner, hook, event)).map(({ at }) => at),
         [AT + 3, AT],
       );
     });
@@ -98,7 +100,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.equal(await record(other), 'late');
       const { state, attempts } = (await shown(owner, hook, made.event.id)) ?? {};
       assert.deepEqual([state, attempts], ['delivered', 1]);
-      assert.equal((await attemptsOf(hook, made.event.id)).length, 1);
+      assert.equal((await attemptsOf(owner, hook, made.event.id)).length, 1);
     });
 
     test('an attempt is stored with all of its details', async () => {
@@ -114,9 +116,28 @@ export function outcomesConformance(ready: () => Given): void {
       };
       const next = { state: 'pending', due: AT + 5, step: 1 } as const;
       await record(outcomeOf(made, { attempt, reason: 'it broke', next }));
-      assert.deepEqual(await attemptsOf(hook, made.event.id), [attempt]);
+      assert.deepEqual(await attemptsOf(owner, hook, made.event.id), [attempt]);
       const { state, attempts, reason, nextAttemptAt } = (await shown(owner, hook, made.event.id)) ?? {};
       assert.deepEqual([state, attempts, reason, nextAttemptAt], ['pending', 1, 'it broke', AT + 5]);
+    });
+
+    test('a delivery is read with its attempts of the same moment', async () => {
+      const { store, due, record } = ready();
+      const { owner, hook, made } = await one();
+      let isOver = false;
+      async function attempt(): Promise<void> {
+        for (let n = 0; n < 50; n++) {
+          const [again] = await due(hook);
+          if (again) await record(outcomeOf(again, retried));
+        }
+        isOver = true;
+      }
+      const attempting = attempt();
+      for (; !isOver; await setImmediate()) {
+        const { delivery, attempts } = await store.deliveries.history(owner, hook, made.event.id);
+        assert.equal(attempts.length, delivery?.attempts);
+      }
+      await attempting;
     });
 
     test('only the newest attempts are kept, but all are counted', async () => {
@@ -130,7 +151,7 @@ export function outcomesConformance(ready: () => Given): void {
         await record(outcomeOf(made, { ...retried, attempt: { ...outcomeOf(made).attempt, at: AT + n } }));
       }
       assert.equal((await shown(owner, hook, event))?.attempts, 103);
-      const kept = await attemptsOf(hook, event);
+      const kept = await attemptsOf(owner, hook, event);
       assert.deepEqual([kept.length, kept[0]?.at], [100, AT + 3]);
     });
 
@@ -148,7 +169,7 @@ export function outcomesConformance(ready: () => Given): void {
       // Shared again, it is not among the new ones.
       await store.access.addShare({ owner: ann.name, viewer: bob.name, at: AT }, 10);
       assert.equal(await record(outcomeOf(made)), 'gone');
-      assert.deepEqual(await attemptsOf(hook, made.event.id), []);
+      assert.deepEqual(await attemptsOf(bob.id, hook, made.event.id), []);
       assert.equal((await store.webhooks.webhook(bob.id, hook))?.lastSuccessAt, undefined);
       await finishChores();
     });
@@ -176,7 +197,7 @@ export function outcomesConformance(ready: () => Given): void {
       assert.equal(await fail(AT + 1), 'settled');
       assert.equal(await fail(AT + 2), 'settled');
       assert.deepEqual(
-        (await attemptsOf(hook, inFlight.event.id)).map(({ at }) => at),
+        (await attemptsOf(bob.id, hook, inFlight.event.id)).map(({ at }) => at),
         [AT + 1, AT + 2],
       );
     });

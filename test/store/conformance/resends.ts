@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ANEW } from '../../../src/webhooks/delivery/port.ts';
-import { deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
+import { attemptsOf, deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 /** What a redelivery and a replay mean for a delivery, whatever becomes of it meanwhile. */
@@ -88,7 +88,7 @@ export function resendsConformance(ready: () => Given): void {
       assert.equal(await ready().record(outcomeOf(last, failed)), 'anew');
       const [again] = await due(hook);
       assert.equal(again?.step, 0);
-      assert.equal((await store.deliveries.attempts(hook, last.event.id)).length, 2);
+      assert.equal((await attemptsOf(store, owner, hook, last.event.id)).length, 2);
     });
   });
 }

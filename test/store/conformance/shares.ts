@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { User } from '../../../src/access/port.ts';
 import type { PlantField, Position } from '../../../src/plants/port.ts';
-import { deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
+import { attemptsOf, deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
 export function sharesConformance(ready: () => Given): void {
@@ -222,7 +222,7 @@ export function sharesConformance(ready: () => Given): void {
       for (const one of found) assert.equal(await ready().record(outcomeOf(one)), 'settled');
       const [first] = await deliveriesTo(store, { owner: bob.id, id: hook }, { state: 'delivered' });
       assert.ok(first);
-      assert.equal((await store.deliveries.attempts(hook, first.event.id)).length, 1);
+      assert.equal((await attemptsOf(store, bob.id, hook, first.event.id)).length, 1);
     });
 
     test('a replay includes shared plants', async () => {

@@ -187,7 +187,7 @@ for (const mode of MODES) {
         await store.deliveries.page({ ...page, events });
         await store.deliveries.page({ ...page, webhook: undefined, events: undefined });
         await store.deliveries.page({ ...page, events: [claim?.event.id ?? ''], limit: 1 });
-        await store.deliveries.attempts(hook, claim?.event.id ?? '');
+        await store.deliveries.history(owner, hook, claim?.event.id ?? '');
         await store.deliveries.health(hook);
       });
       assertOnePartition(read, ['deliveries', 'events', 'attempts']);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
-import { deliveriesTo } from '../../../testkit/stores/deliveries.ts';
+import { attemptsOf, deliveriesTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 
@@ -191,7 +191,7 @@ test('deliveries leased by a killed older version are due, and their attempts co
     assert.equal(await record(outcomeOf(one, { attempt })), 'settled');
   }
   assert.deepEqual(
-    (await store.deliveries.attempts('wh_1', 'evt_2')).map(({ at }) => at),
+    (await attemptsOf(store, 1, 'wh_1', 'evt_2')).map(({ at }) => at),
     [AT, AT + 1],
   );
   await lanes.close();

@@ -3,10 +3,10 @@ import { END, FIRST } from '../../event-ids.ts';
 import { ATTEMPT_COLUMNS, absentState, KNOWN_TYPES, storedState, toAttempt, toDelivery } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
-import { type Database, pathId, statement } from '../engine/database.ts';
+import { type Database, pathId, type Row, statement } from '../engine/database.ts';
 import type { Run, Work } from '../engine/writer.ts';
 import { deliveryCounts } from './delivery-counts.ts';
-import { disabledWith, IS_UNDELIVERED, momentOf, OF_WEBHOOK, unplanned } from './delivery-states.ts';
+import { disabledWith, IS_UNDELIVERED, momentOf, unplanned } from './delivery-states.ts';
 import { FEED_TX } from './events.ts';
 import { lockWebhook } from './webhooks.ts';
 
@@ -181,10 +181,21 @@ const PLANT_EVENTS = statement`SELECT e.id
   ORDER BY e.id DESC
   LIMIT $5`;
 
-const ATTEMPTS = statement`SELECT ${ATTEMPT_COLUMNS}
-  FROM attempts d
-  WHERE ${OF_WEBHOOK} AND event = $2
-  ORDER BY fence`;
+/** In one statement: an attempt may be recorded at any moment. */
+const HISTORY = statement`SELECT d.*, (
+    SELECT json_agg((SELECT to_json(a) FROM (SELECT ${ATTEMPT_COLUMNS}) a) ORDER BY fence)
+    FROM attempts
+    WHERE subscriber = $1 AND webhook = $2 AND event = $3
+  ) AS history
+  FROM (SELECT 1) AS one
+  LEFT JOIN (
+    SELECT w.id AS webhook, w.status = 'disabled' AS is_disabled, w.paused_until, d.state, d.attempts, d.due, d.leased,
+      d.reason, e.*
+    FROM webhooks w
+    JOIN deliveries d ON d.webhook = w.id
+    ${EVENT}
+    WHERE w.owner = $1 AND w.id = $2 AND w.status <> 'deleted' AND d.subscriber = $1 AND d.event = $3 AND ${IS_VISIBLE}
+  ) d ON true`;
 
 export function deliveryStore(
   database: Pick<Database, 'read'>,
@@ -210,8 +221,12 @@ export function deliveryStore(
       const rows = await read(PLANT_EVENTS, [await visible.of(viewer), `${plant}`, before, from, limit]);
       return rows.map(({ id }) => String(id));
     },
-    attempts: async (webhook, event) =>
-      (await read(ATTEMPTS, [pathId(webhook), pathId(event)])).map(toAttempt),
+    async history(owner, webhook, event) {
+      const [row = {}] = await read(HISTORY, [owner, pathId(webhook), pathId(event)]);
+      // The statement builds an array of rows, or null.
+      const attempts = (row.history as Row[] | null) ?? [];
+      return { delivery: row.id ? toDelivery(row, row) : undefined, attempts: attempts.map(toAttempt) };
+    },
     createTest: ({ owner, webhook, event: { id, type, at, plant }, due, trace }, caller) =>
       run(async (query, announced) => {
         const of = [owner, pathId(webhook), id, type, `${plant.id}`, plant.name, plant.tag];

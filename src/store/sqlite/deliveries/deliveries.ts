@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type {
-  AttemptRecord,
   DeliveriesQuery,
   Delivery,
+  DeliveryHistory,
   DeliveryPosition,
   PlantEventsQuery,
   RedeliverRequest,
@@ -57,21 +57,26 @@ const HOOK = `id AS webhook, status = 'disabled' AS is_disabled, paused_until`;
 const EVENTS = `JOIN events e ON e.owner = d.owner AND e.id = d.event AND e.type IN (${KNOWN_TYPES})`;
 
 export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: VisibleOwners) {
+  const pageOf = deliveryPage(db);
   const attempts = db.prepare(`SELECT ${ATTEMPT_COLUMNS}
     FROM attempts
-    WHERE webhook = ? AND event = ?
+    WHERE webhook = ?1 AND event = ?2 AND EXISTS (SELECT 1 FROM webhooks WHERE id = ?1 AND owner = ?3)
     ORDER BY generation`);
+  const one = { state: undefined, from: '', after: undefined, limit: 1 };
 
   return {
-    page: deliveryPage(db, snapshot),
+    page: async (query: DeliveriesQuery): Promise<Delivery[]> => snapshot.read(() => pageOf(query)),
     plantEvents: plantEvents(db, snapshot, visible),
-    attempts: async (webhook: string, event: string): Promise<AttemptRecord[]> =>
-      snapshot.read(() => attempts.all(webhook, event).map(toAttempt)),
+    history: async (owner: number, webhook: string, event: string): Promise<DeliveryHistory> =>
+      snapshot.read(() => ({
+        delivery: pageOf({ owner, webhook, events: [event], ...one })[0],
+        attempts: attempts.all(webhook, event, owner).map(toAttempt),
+      })),
     ...deliveryCounts(db, snapshot, visible),
   };
 }
 
-function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
+function deliveryPage(db: DatabaseSync) {
   // Of one event, the delivery to the webhook with the higher id comes first: once the page is full, the webhooks that
   // follow add only newer events.
   const webhooksOf = db.prepare(`SELECT ${HOOK}
@@ -80,17 +85,16 @@ function deliveryPage(db: DatabaseSync, snapshot: Snapshot) {
     ORDER BY id DESC`);
   const newestDeliveries = deliveriesBetween(db);
 
-  return async (query: DeliveriesQuery): Promise<Delivery[]> =>
-    snapshot.read(() => {
-      const { owner, webhook, state, from, after = FIRST, limit } = query;
-      const hooks = webhooksOf
-        .all(owner, webhook ?? null)
-        .filter((hook) => state !== absentState(hook.is_disabled === 1));
-      const newest = newestDeliveries(query);
-      const read = (hook: Row, most: number, last?: Found, through?: Found) =>
-        newest(hook, through ? boundIn(hook, through) : from, last?.event ?? boundIn(hook, after), most);
-      return firstOf(hooks, limit, read, lastFirst).map(({ row, hook }) => toDelivery(row, hook));
-    });
+  return (query: DeliveriesQuery): Delivery[] => {
+    const { owner, webhook, state, from, after = FIRST, limit } = query;
+    const hooks = webhooksOf
+      .all(owner, webhook ?? null)
+      .filter((hook) => state !== absentState(hook.is_disabled === 1));
+    const newest = newestDeliveries(query);
+    const read = (hook: Row, most: number, last?: Found, through?: Found) =>
+      newest(hook, through ? boundIn(hook, through) : from, last?.event ?? boundIn(hook, after), most);
+    return firstOf(hooks, limit, read, lastFirst).map(({ row, hook }) => toDelivery(row, hook));
+  };
 }
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
