@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { lstatSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { lchown, mkdir, open } from 'node:fs/promises';
+import { chmodSync, lstatSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { lchown, mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
@@ -116,6 +116,34 @@ test('a restore as root changes the owner of no file that a link points to', { s
     assert.equal((await run(['restore', file, '--data-dir', data])).code, 0);
     assert.equal(lstatSync(victim).uid, 0);
     assert.equal(readFileSync(victim, 'utf8'), '');
+  });
+});
+
+test('code is not run from a folder in which another user may have planted some', async () => {
+  await withFolder(async (folder) => {
+    const own = `plant-store-code-${process.geteuid?.()}`;
+    const code = join(folder, own);
+    const env = { TMPDIR: folder, NODE_DEBUG_NATIVE: 'COMPILE_CACHE' };
+    const looksForCode = async () => {
+      const { code, stdout, stderr } = await outcomeOf(launch(['version'], env));
+      assert.deepEqual([code, /^\d+\.\d+\.\d+$/m.test(stdout)], [0, true]);
+      return stderr.includes('[compile cache] reading cache from');
+    };
+    assert.equal(await looksForCode(), true);
+    // Not in Node's own folder, which belongs to whoever creates it first.
+    assert.deepEqual(readdirSync(folder), [own]);
+    assert.equal(lstatSync(code).mode & 0o777, 0o700);
+    chmodSync(code, 0o777);
+    assert.equal(await looksForCode(), false);
+    chmodSync(code, 0o700);
+    if (noRoot === false) {
+      await lchown(code, NOBODY, NOBODY);
+      assert.equal(await looksForCode(), false);
+      await lchown(code, 0, 0);
+    }
+    await rename(code, `${code}-elsewhere`);
+    symlinkSync(`${code}-elsewhere`, code);
+    assert.equal(await looksForCode(), false);
   });
 });
 
