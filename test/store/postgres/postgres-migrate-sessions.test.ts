@@ -69,6 +69,7 @@ const APPLIED = [
   '0012_trigger_beside_counters.sql',
   '0013_own_tables_first.sql',
   '0014_touched_users.sql',
+  '0015_own_callers_only.sql',
 ];
 
 /** Longer than the timeouts below. */

@@ -34,11 +34,30 @@ const trap = (table: string, columns: string) => `
   CREATE TRIGGER catch BEFORE INSERT OR UPDATE ON pg_temp.${table}
   FOR EACH ROW EXECUTE FUNCTION pg_temp.${table}_catch()`;
 
-test('a role without rights cannot run anything with those of the owner', async (t) => {
-  const { session } = await besideStore(t);
+const ADD = `INSERT INTO plants (owner, id, name, created_at) VALUES (1, 1, 'Fir', 0)`;
+const FOLD = `SELECT fold_plants('[{"owner": 1, "id": 1, "name": "Fir", "folded": "fir"}]')`;
+
+test('a role without rights changes nothing by the functions that have those of the owner', async (t) => {
+  const { url, role, session } = await besideStore(t);
+  const folded = async () => (await administer(url, 'SELECT folded FROM plants')).rows;
+  await administer(url, ADD);
+  await session.query(FOLD);
+  assert.deepEqual(await folded(), [{ folded: null }]);
+  await administer(url, `GRANT INSERT ON plants TO ${role}`);
+  await session.query(FOLD);
+  assert.deepEqual(await folded(), [{ folded: 'fir' }]);
+  await session.query('CREATE TEMP TABLE own (owner int8, id int8)');
+  const trigger = `CREATE TRIGGER added AFTER INSERT ON own REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION plants_added_without_counter()`;
+  await assert.rejects(session.query(trigger), { code: '42501' });
+});
+
+test('a role that may fold names cannot run anything with the rights of the owner', async (t) => {
+  const { url, role, session } = await besideStore(t);
+  await administer(url, `GRANT INSERT ON plants TO ${role}`);
   await session.query(trap('plants', 'owner int8, id int8, name text, folded text'));
   await session.query(`INSERT INTO pg_temp.plants VALUES (1, 1, 'Fir', NULL); TRUNCATE caught`);
-  await session.query(`SELECT fold_plants('[{"owner": 1, "id": 1, "name": "Fir", "folded": "fir"}]')`);
+  await session.query(FOLD);
   assert.deepEqual((await session.query('SELECT role FROM caught')).rows, []);
 });
 
@@ -47,6 +66,6 @@ test('a role that may only add plants cannot run anything with the rights of the
   await administer(url, `GRANT INSERT ON plants TO ${role}`);
   await session.query(trap('assigned_ids', 'owner int8 PRIMARY KEY, last int8'));
   await session.query(trap('ids_without_counter', 'owner int8 PRIMARY KEY, last int8'));
-  await session.query(`INSERT INTO plants (owner, id, name, created_at) VALUES (1, 1, 'Fir', 0)`);
+  await session.query(ADD);
   assert.deepEqual((await session.query('SELECT role FROM caught')).rows, []);
 });
