@@ -36,7 +36,8 @@ export function acceptIdempotencyKeys(
   const preValidation = beginner(parts);
   app.addHook('onRoute', (route) => {
     if (![route.method].flat().includes('POST')) return;
-    route.preValidation = [preValidation, ...[route.preValidation ?? []].flat()];
+    // After the route's own, which check the token again.
+    route.preValidation = [...[route.preValidation ?? []].flat(), preValidation];
   });
 }
 

@@ -49,6 +49,8 @@ export function routesOn(app: FastifyInstance, admission: Admission) {
   ): void {
     const { method, url, scope, query = {}, body, success } = operation;
     app.route({
+      // The token may have ended while the body arrived, which its sender can draw out.
+      ...(body && { preValidation: requireScope({ ...admission, countRequest: undefined }, scope) }),
       ...hooks,
       method,
       url,

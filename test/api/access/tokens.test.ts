@@ -5,6 +5,8 @@ import { startIdentityProvider } from '../../../testkit/identity/identity-provid
 import { type Answer, failed, succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
 import { type RequestOptions, startService } from '../../../testkit/service/service.ts';
+import { openRaw } from '../../../testkit/sockets/raw-client.ts';
+import { head } from '../../../testkit/sockets/raw-request.ts';
 
 type Token = {
   id: string;
@@ -151,6 +153,41 @@ describe('own tokens', async () => {
       failed(await create(token), 40101);
       for (const one of (await listed(ann)).slice(1)) succeeded(await revoke(ann, one.id), 204);
     }
+  });
+
+  test('a token that is revoked while a body arrives writes nothing, and gets no answer that is kept', async () => {
+    const ann = await service.tokenFor('slow');
+    const { id, token } = await made(ann);
+    const headers = { 'idempotency-key': 'once' };
+    const webhook = { url: 'https://plants.invalid/' };
+    succeeded(await service.request('POST', '/webhooks', { token, body: webhook, headers }), 201);
+    const requests = [
+      ['POST /plants', { name: 'Alder' }],
+      ['POST /webhooks', webhook],
+      ['POST /tokens', {}],
+    ] as const;
+    const begun = requests.map(async ([line, value]) => {
+      const body = JSON.stringify(value);
+      const connection = await openRaw(service.port);
+      await connection.send(
+        head(
+          `${line} HTTP/1.1`,
+          ...['Host: localhost', `Authorization: Bearer ${token}`, 'Idempotency-Key: once'],
+          ...['Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: 100-continue'],
+        ),
+      );
+      // The service asks for the body once it has admitted the token.
+      assert.equal((await connection.answer()).status, 100);
+      return { connection, body };
+    });
+    const waiting = await Promise.all(begun);
+    succeeded(await revoke(ann, id), 204);
+    for (const { connection, body } of waiting) {
+      await connection.send(body);
+      failed(await connection.answer(), 40101);
+      connection.close();
+    }
+    assert.deepEqual(succeeded(await plants(ann), 200), []);
   });
 
   test('a token may revoke itself', async () => {
