@@ -71,7 +71,7 @@ function removeIfLeft(folder: string): void {
 function remove(folder: string): void {
   if (!isThere(folder)) return;
   for (const name of readdirSync(folder)) {
-    if (!name.startsWith(LOCK)) rmSync(join(folder, name), { force: true });
+    if (name.startsWith(STORE)) rmSync(join(folder, name), { force: true });
   }
   // An interrupted thread may still be running, and SQLite in it may add a file.
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
