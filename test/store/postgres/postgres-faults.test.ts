@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
+import { pino } from 'pino';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { AppError } from '../../../src/errors.ts';
 import { writes } from '../../../src/limits.ts';
@@ -235,6 +236,29 @@ describe('past failures on PostgreSQL', () => {
     assert.deepEqual(codes, [50000, 50000, 50000]);
     assert.deepEqual(await replica.walk(owner, 10), [2n, 3n]);
   });
+});
+
+test('what the database refuses is logged without rows and values, whatever the server adds to its errors', async (t) => {
+  const { url, drop } = await makeStoreDatabase();
+  t.after(drop);
+  await administer(
+    url,
+    `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET log_parameter_max_length_on_error = -1;
+     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+     BEGIN
+       RAISE 'the disk is full' USING ERRCODE = 'disk_full', DETAIL = format('The row is %s.', NEW);
+     END
+     $$;
+     CREATE TRIGGER refuse BEFORE INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION refuse()`,
+  );
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, { write: (line) => void lines.push(line) });
+  const store = await openStoreIn(url, { log });
+  t.after(() => store.close());
+  await assert.rejects(given(store).subscriber(1), { code: 50302 });
+  const [line = ''] = lines.filter((each) => each.includes('the disk is full'));
+  assert.match(line, /"code":"53100"/);
+  assert.doesNotMatch(line, /parameters|The row is|https?:/);
 });
 
 /** The timer of a socket in the kernel: its kind, and in how long it fires. */

@@ -16,9 +16,15 @@ class ConnectionLost extends Error {
   }
 }
 
-/** Call it where a statement fails: the library has many errors for a lost connection. */
+/**
+ * Call it where a statement fails: the library has many errors for a lost connection. An error of the server may quote a
+ * row or, by a setting of the server, all values of the statement, which must not be logged.
+ */
 export function ofStatement(error: unknown): unknown {
-  return error instanceof pg.DatabaseError ? error : new ConnectionLost(error);
+  if (!(error instanceof pg.DatabaseError)) return new ConnectionLost(error);
+  error.detail = undefined;
+  error.where = undefined;
+  return error;
 }
 
 /** Logs each reason once in a while, however many requests it fails. */
