@@ -6,7 +6,7 @@ import type { Queues, Work } from '../engine/writer.ts';
 import { FIRST_UNFOLDED, nameFolding } from '../plants/plants.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { expirySlice, removeDeliveries } from './expiries.ts';
-import { replaySlice, type SliceBounds } from './replays.ts';
+import { replaySlices, type SliceBounds } from './replays.ts';
 
 /**
  * The statements of a slice are planned for its values. A plan for any values expects a few rows of a webhook or user, and
@@ -18,9 +18,9 @@ const LOCK = statement`SELECT pg_try_advisory_xact_lock($1::int, $2::int) AS is_
 /** Part of the long work: does a slice of it. False if it changed nothing. */
 type Chore = (bounds: SliceBounds, query: Query, announced: Announced) => Promise<boolean>;
 
-const CHORES: readonly Chore[] = [
+const chores = (): readonly Chore[] => [
   withdrawal,
-  replaySlice,
+  replaySlices(),
   webhookRemoval,
   userRemoval,
   keyRemoval,
@@ -45,11 +45,12 @@ export const ANY_CHORE = statement`SELECT 1
  * deliveries of several webhooks in one, it and a recording could wait for each other.
  */
 export function choreStore({ read }: Pick<Database, 'read'>, { slice }: Pick<Queues, 'slice'>): ChoreStore {
+  const all = chores();
   return {
     hasChores: async (now) => (await read(ANY_CHORE, [now])).length > 0,
     async advance(bounds) {
       let hasMoved = false;
-      for (const chore of CHORES) {
+      for (const chore of all) {
         const moves: Work<boolean> = async (query, announced) =>
           (await isMine(query)) && chore(bounds, query, announced);
         if (await slice(moves)) hasMoved = true;

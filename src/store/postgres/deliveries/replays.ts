@@ -10,16 +10,20 @@ type Slice = { count: number; last: string | undefined };
 /** The size of a slice, and the new due time. */
 export type SliceBounds = { now: number; limit: number };
 
-/** Advances the replay whose turn it is. */
-export async function replaySlice(bounds: SliceBounds, query: Query, announced: Announced): Promise<boolean> {
-  const [row] = await query(FIRST);
-  if (!row) return false;
-  const { id, webhook } = row;
-  const slice = await sliceOf(row, bounds, query);
-  if (slice.last === undefined || slice.count < bounds.limit) await query(END, [id]);
-  else await query(GO_ON, [id, behind(slice.last)]);
-  if (slice.count > 0) announced.lanes.push({ webhook: String(webhook), due: bounds.now });
-  return true;
+/** Advances the replay whose turn it is: users take turns, since one may have a thousand replays. */
+export function replaySlices() {
+  let served: unknown = 0;
+  return async (bounds: SliceBounds, query: Query, announced: Announced): Promise<boolean> => {
+    const [row] = await query(FIRST, [served]);
+    if (!row) return false;
+    const { id, webhook } = row;
+    served = row.subscriber;
+    const slice = await sliceOf(row, bounds, query);
+    if (slice.last === undefined || slice.count < bounds.limit) await query(END, [id]);
+    else await query(GO_ON, [id, behind(slice.last)]);
+    if (slice.count > 0) announced.lanes.push({ webhook: String(webhook), due: bounds.now });
+    return true;
+  };
 }
 
 async function sliceOf(replay: Row, { now, limit }: SliceBounds, query: Query): Promise<Slice> {
@@ -45,11 +49,11 @@ const FIRST = statement`SELECT r.id, r.subscriber, r.webhook, r.state, r.next, r
   FROM replays r
   JOIN webhooks w ON w.id = r.webhook
   WHERE NOT EXISTS (SELECT 1 FROM withdrawals x WHERE x.webhook = r.webhook)
-  ORDER BY r.id
+  ORDER BY r.subscriber <= $1, r.subscriber, r.id
   LIMIT 1
   FOR UPDATE OF r`;
 
-// Moves the replay to the end of the queue.
+// Moves the replay to the end of its user's queue.
 const GO_ON = statement`UPDATE replays SET id = DEFAULT, next = $2 WHERE id = $1`;
 
 const END = statement`DELETE FROM replays WHERE id = $1`;

@@ -14,16 +14,22 @@ type Replay = {
   through: string;
 };
 
-/** Advances the replay whose turn it is. */
+/** Advances the replay whose turn it is: users take turns, since one may have a thousand replays. */
 export function replays(db: DatabaseSync, outbox: OutboxWrites) {
   // Waits until the deliveries of an earlier share are dropped: those that a replay creates would be dropped, too.
+  const ready = 'NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = replays.webhook)';
   const first = db.prepare(`SELECT id, webhook, owner, state, next, through
     FROM replays
-    WHERE NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = replays.webhook)
+    WHERE ${ready} AND owner = (
+      SELECT ifnull(min(owner) FILTER (WHERE owner > ?), min(owner))
+      FROM replays
+      WHERE ${ready}
+    )
     ORDER BY id
     LIMIT 1`);
+  let served = 0;
   const isDeleted = db.prepare(`SELECT 1 FROM webhooks WHERE id = ? AND status = 'deleted'`);
-  // Moves the replay to the end of the queue.
+  // Moves the replay to the end of its user's queue.
   const goOn = db.prepare('UPDATE replays SET id = (SELECT max(id) + 1 FROM replays), next = ? WHERE id = ?');
   const end = db.prepare('DELETE FROM replays WHERE id = ?');
   const events = eventsAgain(db);
@@ -31,8 +37,9 @@ export function replays(db: DatabaseSync, outbox: OutboxWrites) {
 
   return (now: number, limit: number): void => {
     // The statement selects the members of `Replay`.
-    const replay = first.get() as Replay | undefined;
+    const replay = first.get(served) as Replay | undefined;
     if (!replay) return;
+    served = replay.owner;
     const again = replay.state === null ? events : deliveries;
     const ids = isDeleted.get(replay.webhook) ? [] : again(replay, now, limit);
     const last = latest(ids);
