@@ -50,7 +50,7 @@ export type SqliteOptions = WriteRules & {
 };
 
 type SqliteStore = Store & {
-  /** The newest event's id. New ids must be greater, since their order is that of the feed. */
+  /** The newest event's id, even of a removed one. New ids must be greater, since their order is that of the feed. */
   latestEvent(): string | undefined;
 };
 
@@ -84,8 +84,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
   const parts: Parts = { db, snapshot, epoch, visible, versions, submit };
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
-  const newest = db.prepare(`SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
-    FROM users`);
+  const newest = db.prepare(`SELECT max(id) AS id
+    FROM (
+      SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
+      FROM users
+      UNION ALL
+      SELECT max(event)
+      FROM removed_events
+    )`);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
