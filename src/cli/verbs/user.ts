@@ -94,11 +94,12 @@ export const verbs: Verbs = {
       const belongings = await withStore(flags, ({ store }) => store.belongings(name));
       if (belongings === undefined) throw unknownUser(name);
       if (!flags.yes) await confirm(name, belongings);
-      await withStore(flags, async (parts) => {
-        const isDeleted = await parts.store.deleteUser(name, parts.runtime.clock.now());
-        if (!isDeleted) throw unknownUser(name);
-        await removeRest(parts);
+      const now = await withStore(flags, async ({ store, runtime }) => {
+        const at = runtime.clock.now();
+        if (!(await store.deleteUser(name, at))) throw unknownUser(name);
+        return at;
       });
+      await removeRest(flags, now);
       say(`Deleted the user "${name}" and everything they had (${counts(belongings)}).`);
     },
   },
@@ -160,20 +161,37 @@ function counts({ plants, webhooks, tokens, shares }: Belongings): string {
 /** A removal with more slices gets a progress line. */
 const LONG = 20;
 
-/** Removes what is left of deleted users. A running service does this too, but none may be running. */
-async function removeRest({ chores, runtime }: StoreParts): Promise<void> {
-  // Chores that fall due later are left to the service.
-  const now = runtime.clock.now();
+/**
+ * After this many slices the store is opened again: only closing it copies the write-ahead log of the embedded store into
+ * the database, and until then the log grows, finally to several times the size of the data.
+ */
+const TOGETHER = 100;
+
+/**
+ * Removes what is left of deleted users. A running service does this too, but none may be running.
+ * @param now chores that fall due later are left to the service
+ */
+async function removeRest(flags: StoreFlags, now: number): Promise<void> {
   const progress = showProgress('Removing their plants and events');
-  for (let slices = 1; await chores.hasChores(now); slices++) {
-    if (slices === LONG) {
-      say(
-        'The user is already gone. Removing the rest takes a while; Ctrl+C leaves it to a running service or the next start.',
-      );
+  let slices = 0;
+
+  /** Returns whether anything is left. */
+  async function removeSome({ chores }: StoreParts): Promise<boolean> {
+    const end = slices + TOGETHER;
+    while (slices < end && (await chores.hasChores(now))) {
+      slices++;
+      if (slices === LONG) {
+        say(
+          'The user is already gone. Removing the rest takes a while; Ctrl+C leaves it to a running service or the next start.',
+        );
+      }
+      if (slices >= LONG) progress.update();
+      const hasMoved = await chores.advance({ now, limit: bounds.slice });
+      await pause(hasMoved ? bounds.pauseMs : bounds.pollMs);
     }
-    if (slices >= LONG) progress.update();
-    const hasMoved = await chores.advance({ now, limit: bounds.slice });
-    await pause(hasMoved ? bounds.pauseMs : bounds.pollMs);
+    return slices === end;
   }
+
+  while (await withStore(flags, removeSome));
   progress.end();
 }

@@ -84,6 +84,17 @@ test('an interrupted deletion is finished by the service', async () => {
   });
 });
 
+test('a deletion without a service needs little space beside the store', async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 150_000);
+    // In blocks of 512 or 1024 bytes, depending on the shell: more than the store takes, less than all changes to it.
+    const small = ['sh', '-c', 'ulimit -f 14000; exec "$@"', 'sh'];
+    const ended = outcomeOf(launch(['user', 'delete', 'ann', '--yes'], { DATA_DIR: folder }, small));
+    assert.match(wordsOf(await ended), /^Deleted the user "ann"/m);
+    assert.equal(countPlants(folder), 0);
+  });
+});
+
 /** A user "ann" with this many plants. */
 function addPlants(folder: string, count: number): void {
   const db = new DatabaseSync(storePath(folder));
