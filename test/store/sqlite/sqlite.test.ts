@@ -205,6 +205,25 @@ test('a page that cannot be read counts as unreadable until it can be, though ot
   assert.equal(said[1], 'the store is readable again');
 });
 
+test('the deliveries of many former viewers are dropped in one slice if they are few', async (t) => {
+  const opened = await openKeeping(0);
+  t.after(opened.drop);
+  const { store } = opened;
+  const { user, webhook, create } = given(store);
+  const owner = await user();
+  for (let n = 0; n < 3; n++) {
+    const viewer = await user();
+    await webhook(viewer.id);
+    await store.access.addShare({ owner: owner.name, viewer: viewer.name, at: 0 }, 10);
+  }
+  await create(owner.id);
+  await create(owner.id);
+  await store.access.deleteUser(owner.name, 0);
+  // Three webhooks with two deliveries each.
+  await store.chores.advance({ now: 0, limit: 7 });
+  assert.equal(await store.chores.hasChores(0), false);
+});
+
 test('a page of the deliveries of many webhooks reads few rows more than it shows', async (t) => {
   const { store, drop } = await openKeeping(0);
   t.after(drop);

@@ -55,7 +55,7 @@ function webhookRemovals(db: DatabaseSync): (limit: number) => void {
   };
 }
 
-/** Drops some deliveries of the owner's events to a former viewer's webhooks. */
+/** Drops some deliveries of owners' events to webhooks of former viewers. */
 function withdrawals(db: DatabaseSync): (limit: number) => void {
   const first = db.prepare('SELECT webhook, owner, next, through FROM withdrawals LIMIT 1');
   const list = db.prepare(`SELECT event
@@ -70,14 +70,18 @@ function withdrawals(db: DatabaseSync): (limit: number) => void {
   const end = db.prepare('DELETE FROM withdrawals WHERE webhook = ? AND owner = ?');
 
   return (limit) => {
-    const row = first.get();
-    if (!row) return;
-    const { webhook = null, owner = null, next = null, through = null } = row;
-    const found = list.all(webhook, next, through, limit);
-    const last = found.at(-1)?.event ?? null;
-    remove.run(webhook, owner, next, last);
-    if (found.length < limit) end.run(webhook, owner);
-    else goOn.run(behind(String(last)), webhook, owner);
+    // A deleted user may leave a hundred thousand that have little or nothing to drop.
+    for (let left = limit; left > 0; ) {
+      const row = first.get();
+      if (!row) return;
+      const { webhook = null, owner = null, next = null, through = null } = row;
+      const found = list.all(webhook, next, through, left);
+      const last = found.at(-1)?.event ?? null;
+      remove.run(webhook, owner, next, last);
+      if (found.length < left) end.run(webhook, owner);
+      else goOn.run(behind(String(last)), webhook, owner);
+      left -= Math.max(1, found.length);
+    }
   };
 }
 
