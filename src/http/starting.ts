@@ -7,6 +7,7 @@ import { finishAnswersFirst } from './admission/connection.ts';
 import { nodeHttp } from './node-http.ts';
 import { answerUnreadable } from './observe/socket-failures.ts';
 import { ALIVE } from './pages/pages-routes.ts';
+import { acceptExpectations } from './request/body.ts';
 
 const STARTING = errorAnswer(
   retryLater(50302, 'The service is starting, and its store is not open yet; nothing was done.'),
@@ -23,13 +24,16 @@ export async function answerWhileStarting(place: {
   port: number;
   host: string;
 }): Promise<() => Promise<void>> {
-  const server = nodeHttp.createServer({ requireHostHeader: false }, ({ url }, response) => {
+  // As once it has started: Node would refuse half as many header fields, and an expectation without a body.
+  const settings = { requireHostHeader: false, maxHeaderSize: limits.headerBytes };
+  const server = nodeHttp.createServer(settings, ({ url }, response) => {
     response.shouldKeepAlive = false;
     if (url === '/healthz') response.writeHead(200, FIELDS).end(ALIVE);
     else response.writeHead(STARTING.status, STARTING.fields).end(STARTING.body);
   });
   let accepted = 0;
   server.on('connection', () => accepted++);
+  acceptExpectations(server);
   answerUnreadable(server);
   finishAnswersFirst(server, new AbortController().signal);
   server.setTimeout(limits.headersMs);
