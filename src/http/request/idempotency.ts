@@ -143,6 +143,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     }
     // The stored answer may contain a secret.
     reply.header('idempotent-replayed', 'true').header('cache-control', 'no-store');
+    if (record.status >= 400) throw keptFailure(record);
     sendAnswer(reply, record);
     return false;
   }
@@ -152,6 +153,13 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     if (header === undefined) done();
     else begin(request, reply, String(header)).then((goesOn) => goesOn && done(), done);
   };
+}
+
+/** A stored failure, to be answered like any other: with an id to quote, and counted. */
+function keptFailure({ body }: KeptAnswer): AppError {
+  // `keepFailure` has stored it.
+  const { error, message }: { error: ErrorCode; message: string } = JSON.parse(body);
+  return new AppError(error, message);
 }
 
 /** The key in a header: an RFC 8941 §3.3.3 string, or the same without quotation marks. */

@@ -7,12 +7,13 @@ import { storePath } from '../../../src/config/config.ts';
 import { parseKey } from '../../../src/http/request/idempotency.ts';
 import { type Answer, failed, succeeded } from '../../../testkit/service/answer.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
+import { scrape } from '../../../testkit/service/scrape.ts';
 import { type Service, startService } from '../../../testkit/service/service.ts';
 
 describe('Idempotency-Key', () => {
   let service: Service;
   before(async () => {
-    service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+    service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', METRICS_PORT: '0' });
   });
   after(() => service.stop());
 
@@ -56,6 +57,22 @@ describe('Idempotency-Key', () => {
     assert.ok(isReplayed(again));
     assert.deepEqual(partsOf(again), partsOf(first));
     assert.deepEqual(await namesOf(token), []);
+  });
+
+  test('a repeated failure has an id of its own to quote, and is counted', async () => {
+    const key = newKey();
+    const first = await post('/plants', '{', key);
+    const counted = async () =>
+      (await scrape(service.metricsUrl ?? '')).value('plant_store_http_errors_total', { error: '40001' });
+    const before = await counted();
+    const again = await post('/plants', '{', key);
+    assert.ok(isReplayed(again));
+    assert.equal(again.headers.get('cache-control'), 'no-store');
+    assert.match(again.headers.get('x-request-id') ?? '', /./);
+    assert.notEqual(again.headers.get('x-request-id'), first.headers.get('x-request-id'));
+    await eventually('count of the repeated failure', async () =>
+      (await counted()) === (before ?? 0) + 1 ? true : undefined,
+    );
   });
 
   test('a refused body is refused the same way again, and its key is used up', async () => {
