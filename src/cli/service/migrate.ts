@@ -51,7 +51,9 @@ async function run({ partitions, json, ...flags }: MigrateFlags): Promise<void> 
 }
 
 function onWait(): void {
-  say('The migration waits for a long transaction, such as pg_dump, and retries until it ends.');
+  say(
+    'The migration waits for another transaction, such as pg_dump or another migration, and retries until it ends.',
+  );
 }
 
 function madeBefore(partitions: number): Failure {

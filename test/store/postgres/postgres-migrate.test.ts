@@ -118,7 +118,7 @@ for (const lock of ['migration', 'indexes'] as const) {
     const [classid, objid] = LOCKS[lock];
     await other.query(`COMMIT; BEGIN; SELECT pg_advisory_xact_lock(${classid}, ${objid})`);
     const waits = Promise.withResolvers<void>();
-    const bounds = { ...limits, migrationLockMs: 20, longestMigrationLockMs: 20, migrationPauseMs: 20 };
+    const bounds = { ...buildsAll, longestMigrationLockMs: 20 };
     const migrated = migrate(database, { now: 0, onWait: waits.resolve, bounds });
     await waits.promise;
     await other.query('COMMIT');

@@ -53,6 +53,8 @@ export async function buildIndexes(
  */
 async function lockAlone(guard: pg.Client, { onWait, bounds }: BuildOptions): Promise<void> {
   const isTold = throttle(bounds.migrationTellMs);
+  // Only if it lasts: programs that start at the same time wait for a moment.
+  isTold();
   for (;;) {
     await guard.query(BEGIN_WITHOUT_TIMEOUTS);
     // Without parameters: the portal of a parameterized statement keeps its snapshot, which a build would wait for.
