@@ -99,6 +99,23 @@ export function deliveriesConformance(ready: () => Given): void {
       assert.deepEqual(page?.events, []);
     });
 
+    test('users with replays take turns, however many replays one of them has', async () => {
+      const { store, user, create, webhook, due } = ready();
+      const begin = async (count: number): Promise<string> => {
+        const { id: owner } = await user();
+        for (let n = 0; n < 3; n++) await create(owner);
+        const hook = await webhook(owner);
+        const request = { owner, webhook: hook, from: 'evt_0', state: undefined };
+        for (let n = 0; n < count; n++) assert.ok(await store.deliveries.startReplay(request, count));
+        return hook;
+      };
+      const [many, one] = [await begin(5), await begin(1)];
+      for (let n = 0; n < 6; n++) await store.chores.advance({ now: AT, limit: 1 });
+      assert.deepEqual([(await due(many)).length, (await due(one)).length], [1, 3]);
+      await ready().finishChores();
+      assert.equal((await due(many)).length, 3);
+    });
+
     test('nobody tests the webhook of another user', async () => {
       const { store, ids, user } = ready();
       const { owner, hook } = await ready().subscriber(0);
