@@ -92,7 +92,6 @@ function verbsIn(help: string): string[] {
 
 /** Prints the help of several verbs, since a process for each would take seconds. */
 const PROGRAM = `
-  (await import('node:module')).enableCompileCache();
   const { main } = await import('${new URL('../../src/cli/main.ts', import.meta.url)}');
   for (const verb of JSON.parse(process.argv[1])) {
     await main([...verb, '--help']);

@@ -71,7 +71,7 @@ export function createRequests({ rules, ledger, slots, ownLane, drop, wake }: Re
     }
     const key = keyOf({ event: { id: outcome.event }, generation: outcome.generation });
     lane.underWay.delete(key);
-    // Counts no delivery that an earlier process noted: those behind it must be noted, too.
+    // What an earlier process noted does not count: as many others as were in flight must be noted, too.
     if (lane.noted.get(key) === 0 && lane.careful > 0) lane.careful--;
     lane.noted.delete(key);
     lane.reading?.recorded.add(key);
