@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   createDiskFaults,
   type DiskFaults,
@@ -17,8 +16,9 @@ import { launch, outcomeOf } from '../../testkit/processes/program.ts';
 import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { type Answer, failed, succeeded } from '../../testkit/service/answer.ts';
+import { eventually } from '../../testkit/service/eventually.ts';
 import { ownerOf } from '../../testkit/service/owner.ts';
-import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { failureToConnect, openRaw } from '../../testkit/sockets/raw-client.ts';
 import { head } from '../../testkit/sockets/raw-request.ts';
 
 const skip = whyNoFaults() ?? false;
@@ -175,8 +175,8 @@ test('when a flush fails, pending requests are answered before the process ends'
     codes.every((code) => [50301, 50302, 50303].includes(code)),
     `${codes}`,
   );
-  // A slow upload, within the limits.
-  await pause(120);
+  // A slow upload, which ends after the service has stopped listening.
+  await eventually('end of the listening', () => failureToConnect(server.port));
   await upload.send(request.slice(-5));
   assert.match((await upload.answer()).text, /"error":5030[23],/);
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
@@ -15,7 +14,7 @@ import { type Server, TOKEN } from '../../testkit/processes/server.ts';
 import { killGroup } from '../../testkit/processes/shell.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { failed, succeeded } from '../../testkit/service/answer.ts';
-import { openRaw } from '../../testkit/sockets/raw-client.ts';
+import { failureToConnect, openRaw } from '../../testkit/sockets/raw-client.ts';
 import { head } from '../../testkit/sockets/raw-request.ts';
 
 const FIELDS = ['Host: localhost', `Authorization: Bearer ${TOKEN}`];
@@ -142,16 +141,4 @@ async function keepConnection(t: TestContext, server: Server) {
   succeeded(await connection.answer(), 200);
   await connection.send('GET /plants HTTP/1.1\r\n');
   return connection;
-}
-
-async function failureToConnect(port: number): Promise<unknown> {
-  const socket = connect({ port, host: '127.0.0.1' });
-  try {
-    await once(socket, 'connect');
-    return undefined;
-  } catch (error) {
-    return error instanceof Error && 'code' in error ? error.code : error;
-  } finally {
-    socket.destroy();
-  }
 }

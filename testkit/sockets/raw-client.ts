@@ -46,6 +46,19 @@ export async function exchange(port: number, bytes: string | Buffer): Promise<Ra
   }
 }
 
+/** The code of the error with which the port refuses a connection; undefined if it accepts one. */
+export async function failureToConnect(port: number): Promise<unknown> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  try {
+    await once(socket, 'connect');
+    return undefined;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? error.code : error;
+  } finally {
+    socket.destroy();
+  }
+}
+
 function over(socket: Socket): RawConnection {
   let buffer = Buffer.alloc(0);
   let ending: Ending | undefined;

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { http as limits } from '../../../src/limits.ts';
 import { failed, succeeded } from '../../../testkit/service/answer.ts';
 import { type Service, startService } from '../../../testkit/service/service.ts';
-import { openRaw } from '../../../testkit/sockets/raw-client.ts';
+import { failureToConnect, openRaw } from '../../../testkit/sockets/raw-client.ts';
 import { head, usual } from '../../../testkit/sockets/raw-request.ts';
 
 const PLANT = '{"name":"Alder"}';
@@ -42,9 +42,7 @@ test('a service that stops finishes pending requests and refuses new ones', asyn
   for (const connection of [underWay, late, idle]) connection.close();
   await stopped;
 
-  const refusedConnection = connect({ port: service.port, host: '127.0.0.1' });
-  const [error]: { code?: string }[] = await once(refusedConnection, 'error');
-  assert.equal(error?.code, 'ECONNREFUSED');
+  assert.equal(await failureToConnect(service.port), 'ECONNREFUSED');
 });
 
 test('a service may be stopped twice, and does not wait for a client that keeps its connection', async () => {
