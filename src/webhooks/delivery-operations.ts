@@ -58,7 +58,7 @@ export async function listDeliveries(
 const TEST_PLANT: PlantEvent['plant'] = { id: 0n, name: 'Test plant', tag: 'test' };
 
 /**
- * A delivery with its attempts, oldest first.
+ * A delivery with its attempts, oldest first, and its webhook.
  *
  * @throws AppError 40402 when the owner has no such webhook, 40403 when it has no such delivery.
  */
@@ -67,9 +67,11 @@ export async function getDelivery(
   owner: number,
   id: string,
   event: string,
-): Promise<{ delivery: Delivery; attempts: AttemptRecord[] }> {
-  const { delivery, attempts } = await findDelivery(context, owner, id, event);
-  return { delivery, attempts };
+): Promise<{ webhook: Webhook; delivery: Delivery; attempts: AttemptRecord[] }> {
+  const webhook = await findWebhook(context, owner, id);
+  const { delivery, attempts } = await context.deliveries.history(owner, id, event);
+  if (delivery === undefined) throw noDelivery();
+  return { webhook, delivery, attempts };
 }
 
 /**
@@ -107,7 +109,7 @@ export async function redeliver(
   callerFor?: CallerFor<Delivery>,
 ): Promise<Delivery> {
   const { deliveries, runtime } = context;
-  const { webhook, delivery } = await findDelivery(context, owner, id, event);
+  const { webhook, delivery } = await getDelivery(context, owner, id, event);
   const at = runtime.clock.now();
   const result = waiting(delivery, at, webhook);
   const outcome = await deliveries.redeliver({ owner, webhook: id, event, at }, callerFor?.(result));
@@ -168,18 +170,6 @@ function waiting(
   const delivery = { webhook: webhook.id, event, attempts, reason };
   if (webhook.status === 'disabled') return { ...delivery, state: 'held', nextAttemptAt: undefined };
   return { ...delivery, state: 'pending', nextAttemptAt: Math.max(due, webhook.pausedUntil ?? 0) };
-}
-
-async function findDelivery(
-  context: WebhooksContext,
-  owner: number,
-  id: string,
-  event: string,
-): Promise<{ webhook: Webhook; delivery: Delivery; attempts: AttemptRecord[] }> {
-  const webhook = await findWebhook(context, owner, id);
-  const { delivery, attempts } = await context.deliveries.history(owner, id, event);
-  if (delivery === undefined) throw noDelivery();
-  return { webhook, delivery, attempts };
 }
 
 function noDelivery(): AppError {
