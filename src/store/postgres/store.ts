@@ -14,7 +14,7 @@ import { deliveryStore } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
 import { createLanesOfMain } from './deliveries/lane-client.ts';
 import { webhookStore } from './deliveries/webhooks.ts';
-import { type Database, openDatabase, statementOf } from './engine/database.ts';
+import { type Database, openDatabase, statement } from './engine/database.ts';
 import { migrate, SCHEMA_WAITS } from './engine/migrate.ts';
 import type { DatabaseOptions } from './engine/primary.ts';
 import { storeReads } from './engine/readings.ts';
@@ -52,7 +52,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
   try {
     const onWait = () => log.warn({}, SCHEMA_WAITS);
     for (const migration of await migrate(database, { now: clock.now(), onWait })) tell(migration);
-    const [keys = {}] = await database.read(statementOf(CURSOR_KEYS));
+    const [keys = {}] = await database.read(statement`${CURSOR_KEYS}`);
     const cursorKeys = toCursorKeys(keys);
     return storeOn({ database, cursorKeys, heartbeat: await startHeartbeat(database, log) }, options);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { AccessStore } from '../../../access/port.ts';
 import { SHARES, toShare } from '../../rows.ts';
 import { isVisibleTo } from '../../visible-owners.ts';
-import { type Database, type Query, type Row, statement, statementOf } from '../engine/database.ts';
+import { type Database, type Query, type Row, statement } from '../engine/database.ts';
 import { TOUCH_USERS } from '../engine/locks.ts';
 import type { Run } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
@@ -74,7 +74,7 @@ async function removed(shares: readonly Row[], query: Query, announced: Announce
   return true;
 }
 
-const ALL = statementOf(SHARES);
+const ALL = statement`${SHARES}`;
 
 export function shareStore({ read }: Pick<Database, 'read'>, run: Run) {
   return {

@@ -25,16 +25,15 @@ import { BEGIN, BEGIN_WITH_SETTINGS } from './session.ts';
  */
 export type Statement = { name: string; text: string; isUrgent?: boolean };
 
-/** A statement from its text. `${}` inserts text; values are `$1`, `$2`, … */
+/**
+ * A statement from its text. `${}` inserts text; values are `$1`, `$2`, … The name is derived from the text, so that no
+ * other text of any version has it.
+ */
 export function statement(
   parts: TemplateStringsArray,
   ...fragments: readonly (string | number | bigint)[]
 ): Statement {
-  return statementOf(String.raw({ raw: parts }, ...fragments));
-}
-
-/** The name is derived from the text, so that no other text of any version has it. */
-export function statementOf(text: string): Statement {
+  const text = String.raw({ raw: parts }, ...fragments);
   return { name: hash('sha256', text, 'base64url').slice(0, 22), text };
 }
 

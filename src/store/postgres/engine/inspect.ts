@@ -1,6 +1,6 @@
 import { readMigrations } from '../../migrations.ts';
 import { RECEIVERS, toReceiver } from '../../rows.ts';
-import { type Database, type Row, statement, statementOf } from './database.ts';
+import { type Database, type Row, statement } from './database.ts';
 
 export type DatabaseSummary = Awaited<ReturnType<typeof inspectDatabase>>;
 
@@ -28,7 +28,7 @@ export async function inspectDatabase({ read }: Pick<Database, 'read'>) {
     /** Undefined without a store in the database. */
     schema: isMade ? schemaOf((await read(SCHEMA))[0] ?? {}) : undefined,
     /** Of enabled webhooks. */
-    receivers: isMade ? (await read(statementOf(RECEIVERS))).map(toReceiver) : [],
+    receivers: isMade ? (await read(statement`${RECEIVERS}`)).map(toReceiver) : [],
   };
 }
 

@@ -2,7 +2,7 @@ import { database as limits } from '../../../limits.ts';
 import type { PlantField } from '../../../plants/port.ts';
 import { type OrderKind, type PagePart, plantsOf, positionOf, SEPARATOR } from '../../plant-orders.ts';
 import type { Stretch } from '../../visible-owners.ts';
-import { type Database, type Row, type Statement, statementOf } from '../engine/database.ts';
+import { type Database, type Row, type Statement, statement } from '../engine/database.ts';
 
 /** Reads the first plants of a stretch; undefined if it is empty. */
 export type ReadPart = (
@@ -24,7 +24,7 @@ export function pageReads({ read }: Pick<Database, 'read'>, atOnce: number): Rea
   const queues = new Map<string, ReadPart>();
   return (stretch, limit, kind, fields) => {
     const queue = queues.getOrInsertComputed(`${kind} ${fields.join()}`, () =>
-      queued(read, statementOf(pageSql(kind, fields)), atOnce),
+      queued(read, statement`${pageSql(kind, fields)}`, atOnce),
     );
     return queue(stretch, limit, kind, fields);
   };
