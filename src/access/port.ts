@@ -13,9 +13,9 @@ export interface AccessStore {
   user(name: string): Promise<User | undefined>;
   /**
    * Disabling a user makes the service refuse their tokens and disables their webhooks; enabling the user enables
-   * those webhooks again. False when there is no such user. Disabling twice keeps the first time.
+   * those webhooks again. Disabling twice keeps the first time.
    */
-  setUserDisabled(name: string, isDisabled: boolean, at: number): Promise<boolean>;
+  setUserDisabled(name: string, isDisabled: boolean, at: number): Promise<DisablingOutcome>;
   /** What deleting the user would remove. Undefined when there is no such user. */
   belongings(name: string): Promise<Belongings | undefined>;
   /**
@@ -72,6 +72,9 @@ export interface AccessStore {
 
 /** Times are milliseconds since the Unix epoch. */
 export type User = { id: number; name: string; createdAt: number; disabledAt: number | undefined };
+
+/** `as before`: nothing changed. */
+export type DisablingOutcome = 'changed' | 'as before' | 'no user';
 
 /** How many of each a user has. `shares` counts both directions. */
 export type Belongings = { plants: number; webhooks: number; tokens: number; shares: number };

@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts';
 import { access } from '../limits.ts';
-import type { AccessContext } from './port.ts';
 
 export const userNameRule =
   `1 to ${access.userNameLength} characters, without control characters or lone surrogates, ` +
@@ -19,19 +18,4 @@ export const USER_DISABLED = 'Its user is disabled.';
 /** The error for a token whose user is disabled or deleted. */
 export function disabledUser(): AppError {
   return new AppError(40101, 'The user of the token is disabled.');
-}
-
-/**
- * Disables a user, or enables them again. `as before`: nothing changed. The tokens of a disabled user are refused,
- * and their webhooks hold all pending and new deliveries. Enabling undoes it.
- */
-export async function setUserDisabled(
-  { store, runtime }: AccessContext,
-  name: string,
-  isDisabled: boolean,
-): Promise<'changed' | 'as before' | 'no user'> {
-  const user = await store.user(name);
-  if (user && (user.disabledAt !== undefined) === isDisabled) return 'as before';
-  const isThere = await store.setUserDisabled(name, isDisabled, runtime.clock.now());
-  return isThere ? 'changed' : 'no user';
 }

@@ -50,7 +50,7 @@ async function makeTokens(parts: Parts) {
   }
   assert.equal(await store.access.addShare({ owner: 'shown', viewer: OWNER, at }, 100), 'shared');
   assert.ok(await store.access.removeShare({ owner: OWNER, viewer: 'former viewer' }));
-  assert.ok(await store.access.setUserDisabled('disabled', true, at));
+  assert.equal(await store.access.setUserDisabled('disabled', true, at), 'changed');
   assert.ok(await store.access.deleteUser('deleted', at));
   return tokens;
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Argument } from 'commander';
 import { ADMIN } from '../../access/bootstrap.ts';
 import type { AccessStore, Belongings, User } from '../../access/port.ts';
-import { isUserName, setUserDisabled, userNameRule } from '../../access/users.ts';
+import { isUserName, userNameRule } from '../../access/users.ts';
 import { chores as bounds } from '../../limits.ts';
 import { Failure } from '../failure.ts';
 import { type StoreFlags, type StoreParts, withStore } from '../service/store.ts';
@@ -135,7 +135,9 @@ function describe({ id, name, createdAt, disabledAt }: User) {
 
 /** Returns whether anything changed. */
 async function setDisabled(flags: StoreFlags, name: string, isDisabled: boolean): Promise<boolean> {
-  const outcome = await withStore(flags, (parts) => setUserDisabled(parts, name, isDisabled));
+  const outcome = await withStore(flags, ({ store, runtime }) =>
+    store.setUserDisabled(name, isDisabled, runtime.clock.now()),
+  );
   if (outcome === 'no user') throw unknownUser(name);
   return outcome === 'changed';
 }

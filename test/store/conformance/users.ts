@@ -27,15 +27,15 @@ export function usersConformance(ready: () => Given): void {
       const { hash } = await token(name);
       const isDisabled = async () => (await store.access.findToken(hash))?.user.isDisabled;
       const epoch = store.access.accessEpoch();
-      assert.equal(await store.access.setUserDisabled(name, true, AT + 1), true);
-      assert.equal(await store.access.setUserDisabled(name, true, AT + 2), true);
+      assert.equal(await store.access.setUserDisabled(name, true, AT + 1), 'changed');
+      assert.equal(await store.access.setUserDisabled(name, true, AT + 2), 'as before');
       assert.notEqual(store.access.accessEpoch(), epoch);
       assert.equal(await isDisabled(), true);
       const listed = (await store.access.users()).find((one) => one.name === name);
       assert.equal(listed?.disabledAt, AT + 1);
       await store.access.setUserDisabled(name, false, AT + 3);
       assert.equal(await isDisabled(), false);
-      assert.equal(await store.access.setUserDisabled('nobody at all', true, AT), false);
+      assert.equal(await store.access.setUserDisabled('nobody at all', true, AT), 'no user');
     });
 
     test("a disabled user's webhooks wait, and those disabled earlier stay so", async () => {

@@ -54,13 +54,13 @@ export function userStore({ read }: Pick<Database, 'read'>, run: Run) {
     setUserDisabled: (name, isDisabled, at) =>
       run(async (query, announced) => {
         const user = firstUser(await query(LOCK, [name]));
-        if (!user) return false;
-        if ((user.disabledAt !== undefined) === isDisabled) return true;
+        if (!user) return 'no user';
+        if ((user.disabledAt !== undefined) === isDisabled) return 'as before';
         await query(SET_DISABLED, [isDisabled ? at : null, user.id]);
         announced.access = true;
         if (isDisabled) await disableWebhooksOf(user.id, query, announced);
         else await enableWebhooksOf(user.id, at, query, announced);
-        return true;
+        return 'changed';
       }),
     /** Plants and events follow later. */
     deleteUser: (name, at) =>

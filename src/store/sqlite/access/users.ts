@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Belongings, User } from '../../../access/port.ts';
+import type { Belongings, DisablingOutcome, User } from '../../../access/port.ts';
 import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange } from '../../../webhooks/port.ts';
 import { belongingsOf, ifFound, toBelongings, toUser, USER_COLUMNS } from '../../rows.ts';
@@ -45,10 +45,10 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
   return {
     createUser: ({ name, at }: { name: string; at: number }): User | undefined =>
       ifFound(insert.get(name, at), toUser),
-    setUserDisabled(name: string, isDisabled: boolean, at: number): boolean {
+    setUserDisabled(name: string, isDisabled: boolean, at: number): DisablingOutcome {
       const user = findUser(name);
-      if (!user) return false;
-      if ((user.disabledAt !== undefined) === isDisabled) return true;
+      if (!user) return 'no user';
+      if ((user.disabledAt !== undefined) === isDisabled) return 'as before';
       setDisabled.run(isDisabled ? at : null, user.id);
       parts.forgetUsers();
       if (isDisabled) {
@@ -58,7 +58,7 @@ export function userWrites(db: DatabaseSync, parts: UserWriteParts) {
         for (const { id } of disabledWithUser.all(user.id, USER_DISABLED))
           parts.changeWebhook(user.id, String(id), { at, enabled: true });
       }
-      return true;
+      return 'changed';
     },
     deleteUser(name: string, at: number): boolean {
       const user = findUser(name);
