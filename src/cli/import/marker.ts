@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, constants, existsSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
-import { placeFile } from '../../store/sqlite/files/durable-files.ts';
+import { constants, existsSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { openFile, placeFile } from '../../store/sqlite/files/durable-files.ts';
 import { Failure } from '../failure.ts';
 import { imports } from '../limits.ts';
 import { codeOf, systemReasonOrCode } from '../service/system-failure.ts';
@@ -32,13 +32,9 @@ export function readMarker(path: string): Marker | undefined {
 export function headOf(path: string, length: number): string | undefined {
   try {
     // Non-blocking: opening a pipe must not wait for its writer.
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const bytes = Buffer.alloc(length);
-      return bytes.toString('utf8', 0, readSync(fd, bytes));
-    } finally {
-      closeSync(fd);
-    }
+    using file = openFile(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const bytes = Buffer.alloc(length);
+    return bytes.toString('utf8', 0, readSync(file.fd, bytes));
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT') return undefined;
     throw new Failure(`${path} cannot be read: ${systemReasonOrCode(cause)}. Rename or remove it.`, {

@@ -8,6 +8,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
+import { openFile } from '../files/durable-files.ts';
 import type { KnownFile } from './store-files.ts';
 
 /** Inode, size in bytes, and time of change in nanoseconds. */
@@ -128,12 +129,8 @@ function readRecord(path: string): Sizes | undefined {
 /** The size in the database header: pages times page size (https://www.sqlite.org/fileformat.html). */
 function fullSize(path: string): bigint {
   const header = Buffer.alloc(32);
-  const file = openSync(path, 'r');
-  try {
-    if (readSync(file, header) < header.length) return BigInt(Number.MAX_SAFE_INTEGER);
-  } finally {
-    closeSync(file);
-  }
+  using file = openFile(path, 'r');
+  if (readSync(file.fd, header) < header.length) return BigInt(Number.MAX_SAFE_INTEGER);
   // 65536 does not fit and is stored as 1.
   const pageBytes = header.readUInt16BE(16);
   return BigInt(pageBytes === 1 ? 65_536 : pageBytes) * BigInt(header.readUInt32BE(28));

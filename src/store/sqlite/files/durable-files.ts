@@ -31,12 +31,14 @@ export function flushFolder(path: string): void {
 }
 
 function flush(path: string, mode: 'r' | 'r+'): void {
-  const file = openSync(path, mode);
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  using file = openFile(path, mode);
+  fsyncSync(file.fd);
+}
+
+/** Opens a file until its disposal. */
+export function openFile(path: string, flags: string | number): Disposable & { fd: number } {
+  const fd = openSync(path, flags);
+  return { fd, [Symbol.dispose]: () => closeSync(fd) };
 }
 
 /** Gives a complete file, already on disk, its final name, replacing any file of that name. */

@@ -1,9 +1,9 @@
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { fsyncSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writes } from '../../../limits.ts';
 import { openConnection, refuseLostDatabase } from '../engine/connection.ts';
 import { hasSizeRecord, refuseCutStore } from '../engine/size-record.ts';
-import { fileSize, flushFolder } from './durable-files.ts';
+import { fileSize, flushFolder, openFile } from './durable-files.ts';
 
 /**
  * Prepares a store for writing that a server may have left uncleanly. Call it under the server lock, before this
@@ -24,13 +24,11 @@ export function recoverStore(path: string): boolean {
  * end the service again. This takes the report: the log still has the data and is copied again.
  */
 function hearOfLostFlush(path: string): void {
-  const file = openSync(path, 'r+');
+  using file = openFile(path, 'r+');
   try {
-    fsyncSync(file);
+    fsyncSync(file.fd);
   } catch {
     // See above.
-  } finally {
-    closeSync(file);
   }
 }
 
@@ -57,19 +55,17 @@ export function makeLogDurable(path: string): void {
 
 /** No byte changes, so an interruption is harmless. */
 function rewrite(path: string): void {
-  const file = openSync(path, 'r+');
+  using file = openFile(path, 'r+');
   try {
     const bytes = Buffer.allocUnsafe(writes.rewrittenBytes);
     for (let at = 0; ; ) {
-      const read = readSync(file, bytes, 0, bytes.length, at);
+      const read = readSync(file.fd, bytes, 0, bytes.length, at);
       if (read === 0) break;
-      at += writeSync(file, bytes, 0, read, at);
+      at += writeSync(file.fd, bytes, 0, read, at);
     }
-    fsyncSync(file);
+    fsyncSync(file.fd);
   } catch (error) {
     throw error instanceof Error ? Object.assign(error, { path }) : error;
-  } finally {
-    closeSync(file);
   }
   flushFolder(dirname(path));
 }
