@@ -3,6 +3,7 @@ import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts'
 import { ConfigError } from '../config/config.ts';
 import { AppError } from '../errors.ts';
 import { StoreFailure } from '../store/sqlite/engine/failure.ts';
+import { UnflushedName } from '../store/sqlite/files/durable-files.ts';
 
 /** An expected failure, in one sentence for the person. */
 export class Failure extends Error {}
@@ -25,7 +26,7 @@ export function messageOf(error: unknown): string[] {
 
 /** False for a bug, such as a `TypeError`. */
 function isExpected(error: Error): boolean {
-  const expected = [Failure, PlantStoreError, AppError, StoreFailure];
+  const expected = [Failure, PlantStoreError, AppError, StoreFailure, UnflushedName];
   if (expected.some((kind) => error instanceof kind)) return true;
   if (error.constructor === Error) return true;
   return 'syscall' in error || 'errcode' in error;

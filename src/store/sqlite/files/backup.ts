@@ -19,7 +19,7 @@ type BackupOptions = {
  * Writes a snapshot of a store to a file while others use the store. The file gets its name when it is checked and on
  * disk; only its owner may read it.
  * @returns undefined if a file has appeared at `to` that must not be replaced
- * @throws errors of `copyAndCheck` and of the file system; nothing is left behind then
+ * @throws errors of `copyAndCheck` and of the file system; nothing is left behind then, except by UnflushedName
  */
 export async function backUp(options: BackupOptions): Promise<{ bytes: number; plants: number } | undefined> {
   const { from, to, replaces, report } = options;

@@ -41,10 +41,33 @@ export function openFile(path: string, flags: string | number): Disposable & { f
   return { fd, [Symbol.dispose]: () => closeSync(fd) };
 }
 
-/** Gives a complete file, already on disk, its final name, replacing any file of that name. */
+/** A file has its final name, but maybe not after a power cut; the message is a sentence for a person. */
+export class UnflushedName extends Error {
+  constructor(path: string, cause: unknown) {
+    super(
+      `${path} is complete and in place, but its folder could not be flushed to the disk (${codeOf(cause)}): after a ` +
+        "power cut, what was there before may be back. Check the system's log for disk errors.",
+      { cause },
+    );
+    this.name = 'UnflushedName';
+  }
+}
+
+/**
+ * Gives a complete file, already on disk, its final name, replacing any file of that name.
+ * @throws UnflushedName; errors of the file system when nothing was done
+ */
 export function replaceFile(from: string, to: string): void {
   renameSync(from, to);
-  flushFolder(dirname(to));
+  flushName(to);
+}
+
+function flushName(path: string): void {
+  try {
+    flushFolder(dirname(path));
+  } catch (error) {
+    throw new UnflushedName(path, error);
+  }
 }
 
 /** Like `replaceFile`, but does nothing and returns false if the name is taken. */
@@ -58,7 +81,7 @@ export function placeFile(from: string, to: string): boolean {
     if (existsSync(to)) return false;
     renameSync(from, to);
   }
-  flushFolder(dirname(to));
+  flushName(to);
   return true;
 }
 

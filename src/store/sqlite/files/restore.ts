@@ -39,7 +39,7 @@ export type Restored = Contents &
  * Replaces a store by a checked copy of another. If it is killed, one of them is in place, complete; running it again
  * finishes or repeats the restore.
  * @throws errors of `copyAndCheck`, of SQLite (5, busy, when the store is in use) and of the file system; the store
- *   is then unchanged
+ *   is then unchanged. UnflushedName when it is replaced, but a power cut may undo that
  */
 export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
   const interrupted = endInterrupted(path);
