@@ -79,6 +79,16 @@ test('a start on a full disk says so', async (t) => {
   }
 });
 
+test('a start whose first commit finds the disk full says so', { skip: whyNoFaults() }, async (t) => {
+  const { place } = await stoppedStore(t);
+  const faults = createDiskFaults(place.folder);
+  faults.arm({ op: 'write', file: 'log', count: Infinity, error: 'ENOSPC' });
+  const { code, stderr } = await place.serveInVain({
+    env: { ...faults.env(place.dataDir), BOOTSTRAP_TOKEN: 'another-token-of-32-characters-or-more' },
+  });
+  saysWhy({ code, stderr, signal: null, stdout: '' }, storePath(place.dataDir), 'ENOSPC', /Free up space/);
+});
+
 test('a start on a disk that cannot be read says so', { skip: whyNoFaults() }, async (t) => {
   const { place } = await killedStore(t);
   const faults = createDiskFaults(place.folder);

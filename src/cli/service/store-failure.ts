@@ -1,7 +1,8 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { storePath } from '../../config/config.ts';
-import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
+import { AppError } from '../../errors.ts';
+import { StoreFailure, sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { Failure } from '../failure.ts';
 import { codeOf, systemAdvice, systemReason, systemReasonOrCode } from './system-failure.ts';
 
@@ -47,6 +48,8 @@ const systemCodes: Readonly<Record<number, string>> = {
  */
 export function storeFailure(error: unknown, dataDir: string): unknown {
   if (!(error instanceof Error)) return error;
+  // Its own message hides the reason, since clients get it, too.
+  if (error instanceof AppError && error.code === 50302) return reasonOf(error, dataDir);
   const sqlite = sqliteCode(error);
   if (sqlite !== undefined) {
     const [reason, advice] = sqliteWords(error) ?? ['SQLite cannot open it', ''];
@@ -62,6 +65,11 @@ export function storeFailure(error: unknown, dataDir: string): unknown {
   return new Failure(`${path} cannot be used: ${reason} (${codeOf(error)}). ${systemAdvice(error)}`, {
     cause: error,
   });
+}
+
+function reasonOf(error: AppError, dataDir: string): unknown {
+  const reason = storeFailure(error.cause, dataDir);
+  return reason instanceof Failure || reason instanceof StoreFailure ? reason : error;
 }
 
 function madeInVain(error: Error, dataDir: string): Failure {

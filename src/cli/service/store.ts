@@ -1,7 +1,6 @@
 import type { AccessStore } from '../../access/port.ts';
 import { readStoreConfig, type StoreConfig } from '../../config/config.ts';
 import type { DatabaseUrl } from '../../config/database-url.ts';
-import { AppError } from '../../errors.ts';
 import { database as limits } from '../../limits.ts';
 import { type Runtime, silentLog, systemRuntime, timedBy } from '../../runtime.ts';
 import type { Store } from '../../store/store.ts';
@@ -28,18 +27,11 @@ export async function withStore<T>(flags: StoreFlags, work: (parts: StoreParts) 
       const { access, chores, clock } = store;
       return await work({ store: access, chores, runtime: timedBy(clock, runtime) });
     } catch (error) {
-      throw databaseUrl ? error : withReason(error, config.dataDir);
+      throw databaseUrl ? error : storeFailure(error, config.dataDir);
     } finally {
       await store.close();
     }
   });
-}
-
-/** Says why the embedded store is not available: its own message hides that, since clients get it, too. */
-function withReason(error: unknown, dataDir: string): unknown {
-  const isUnavailable = error instanceof AppError && error.code === 50302;
-  const failure = isUnavailable && storeFailure(error.cause, dataDir);
-  return failure instanceof Failure ? failure : error;
 }
 
 async function openStoreIn(
