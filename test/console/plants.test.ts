@@ -111,6 +111,12 @@ function numbered(count: number): { id: number; name: string; tag: string }[] {
   return Array.from({ length: count }, (_, at) => ({ id: at + 1, name: `Plant ${at + 1}`, tag: 'Tagged' }));
 }
 
+async function boxOf(control: Locator): Promise<{ x: number; y: number; width: number }> {
+  const box = await control.boundingBox();
+  assert.ok(box);
+  return box;
+}
+
 function cell(page: Page, name: string): Locator {
   return page.getByRole('cell', { name, exact: true });
 }
@@ -138,6 +144,30 @@ test('plants can be paged through, and deleted after confirmation', async () => 
     await first.press('Enter');
     await cell(page, 'Plant 1').waitFor();
     await page.locator('button:focus', { hasText: 'First' }).waitFor();
+  });
+});
+
+test('a double click on the bin of a plant asks, although Delete appears below the pointer', async () => {
+  const token = await service.tokenFor('hasty');
+  await grow('hasty', numbered(20));
+  await browser.visit(service, { at: '#/plants', token, width: 320 }, async (page) => {
+    const deletions = await intercept(page, (request) => request.method() === 'DELETE');
+    const bin = page.getByRole('button', { name: 'Delete Plant 9, plant 9' });
+    const confirm = page.getByRole('button', { name: 'Delete', exact: true });
+    await bin.click();
+    const below = await boxOf(confirm);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.evaluate(`scrollBy(0, ${(await boxOf(bin)).y - below.y})`);
+    const { x, y } = await boxOf(bin);
+    const right = below.x + below.width;
+    assert.ok(x < right);
+    await page.mouse.click((x + right) / 2, y + 10, { clickCount: 2 });
+    assert.equal(await confirm.getAttribute('aria-busy'), 'false');
+    assert.equal(deletions.routes.length, 0);
+    const deletion = deletions.next(1);
+    await confirm.click();
+    await (await deletion).continue();
+    await page.getByText(`${isolated('Plant 9')} was deleted.`).waitFor();
   });
 });
 

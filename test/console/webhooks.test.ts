@@ -5,6 +5,7 @@ import { verifyWebhook } from '../../packages/client/src/verify-webhook.ts';
 import { untilTitled } from '../../testkit/browser/browser.ts';
 import { startConsole } from '../../testkit/browser/console.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
@@ -129,6 +130,24 @@ async function newBroken(t: TestContext, user: string) {
 const A_WHILE_MS = 11_000;
 
 const card = (page: Page, plant: string) => page.locator('.in-full', { hasText: plant });
+
+test('a double click on Disable disables, and does not enable at once', async () => {
+  const token = await service.tokenFor('double clicker');
+  const { id } = await webhookOf(token, receiver.url, 'The garden');
+  await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
+    const changes = await intercept(page, (request) => request.method() === 'PATCH');
+    const { mouse } = page;
+    await button(page, 'Disable').hover();
+    await mouse.down({ clickCount: 1 });
+    await mouse.up({ clickCount: 1 });
+    await (await changes.next(1)).continue();
+    await button(page, 'Enable').waitFor();
+    await mouse.down({ clickCount: 2 });
+    await mouse.up({ clickCount: 2 });
+    assert.equal(await button(page, 'Enable').getAttribute('aria-busy'), 'false');
+    assert.equal(changes.routes.length, 1);
+  });
+});
 
 test('a failing webhook explains itself on its page, and nothing is under the tab bar', async (t) => {
   const { token, id, add } = await newBroken(t, 'eva');

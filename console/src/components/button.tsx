@@ -78,7 +78,9 @@ export function WorkButton({ work, ...props }: WorkButtonProps) {
     const isGone = button instanceof Node && !button.isConnected;
     if (isGone && document.activeElement === document.body) focusHeading();
   }
-  return <Button {...props} isBusy={isBusy.value} onClick={({ currentTarget }) => void run(currentTarget)} />;
+  // The second click of a double click is not meant for what the button does after its work, such as the opposite.
+  const press = ({ detail, currentTarget }: MouseEvent) => detail < 2 && void run(currentTarget);
+  return <Button {...props} isBusy={isBusy.value} onClick={press} />;
 }
 
 type IconButtonProps = Pick<ButtonProps, 'onClick' | 'refusal'> & { icon: IconName; label: string };

@@ -37,12 +37,19 @@ export function Dialog({ title, onClose, isLocked = false, children }: DialogPro
     if (isLocked) element.showModal();
     else onClose();
   }
+  // The second click of a double click on the button that opened it is not meant for a button that lies there now.
+  function refuseSecond(event: MouseEvent): void {
+    if (event.detail < 2 || !(event.target instanceof Element && event.target.closest('button'))) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
   return (
     <dialog
       ref={dialog}
       class="dialog"
       aria-labelledby={id}
       closedby={isLocked ? 'none' : 'closerequest'}
+      onClickCapture={refuseSecond}
       onClose={closed}
       onCancel={(event) => {
         event.preventDefault();
