@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startConsole } from '../../testkit/browser/console.ts';
 import { inspectNarrow } from '../../testkit/browser/inspect.ts';
@@ -49,5 +50,21 @@ test('the longest names, descriptions and URLs stay within a narrow page', async
     await page.getByRole('button', { name: /^Delete W/ }).click();
     await page.getByRole('dialog').waitFor();
     await inspectNarrow(page, 'long-plant-delete');
+  });
+});
+
+test('a list of webhooks gives a long URL a few lines', async () => {
+  const token = await service.tokenFor('lines');
+  await create('/webhooks', token, {
+    url: `${receiver.url}/${'x'.repeat(1_900)}`,
+    description: 'The garden',
+  });
+  await browser.visit(service, { token, at: '#/webhooks', width: 360 }, async (page) => {
+    await page.getByRole('link', { name: 'The garden' }).waitFor();
+    const lines = await page.evaluate(`(() => {
+      const url = document.querySelector('.url');
+      return Math.round(url.clientHeight / parseFloat(getComputedStyle(url).lineHeight));
+    })()`);
+    assert.equal(lines, 3);
   });
 });
