@@ -254,3 +254,15 @@ test('a shared plant is marked, and cannot be deleted', async () => {
     await inspect(page, 'plants-shared');
   });
 });
+
+test('a printed page has no navigation over its content, upright or across', async () => {
+  await browser.visit(service, { at: '#/plants' }, async (page) => {
+    await page.emulateMedia({ media: 'print' });
+    for (const width of [718, 1_040]) {
+      await page.setViewportSize({ width, height: 700 });
+      assert.equal(await page.locator('.side').isVisible(), false);
+      assert.equal(await page.locator('.sections').isVisible(), false);
+      assert.equal((await page.locator('main').boundingBox())?.width, width);
+    }
+  });
+});
