@@ -1,8 +1,10 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { isKept, sentenceOf } from './failure.ts';
 import { randomKey } from './keys.ts';
+import { place } from './router.ts';
+import { session } from './session.ts';
 
 /** What is wrong with each field, in a sentence. */
 export type FieldErrors<Text> = { [Field in keyof Text]?: string | undefined };
@@ -39,17 +41,30 @@ export type Form<Text> = {
   submit(event: SubmitEvent): Promise<void>;
 };
 
+/** The text in a form, and the key to send it with. */
+type Typed<Text> = { form: string; text: Text; key: string };
+
+/** What was in a form that the end of its session closed. */
+let left: Typed<unknown> | undefined;
+
 /** A form of text fields. Shows problems at their field, and focuses the first such field. */
 export function useForm<Text extends Record<keyof Text, string>>(
   before: Text,
   { check, save, fieldOf }: FormRules<Text>,
 ): Form<Text> {
-  const text = useSignal(before);
+  const [opened] = useState(() => open(before));
+  const text = useSignal(opened.text);
   const errors = useSignal<FieldErrors<Text>>({});
   const failure = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
   const element = useRef<HTMLFormElement>(null);
-  const key = useRef(randomKey());
+  const key = useRef(opened.key);
+  useEffect(
+    () => () => {
+      if (session.peek() === undefined) left = { ...opened, text: text.peek(), key: key.current };
+    },
+    [],
+  );
 
   function show(found: FieldErrors<Text>): void {
     errors.value = found;
@@ -98,4 +113,15 @@ export function useForm<Text extends Record<keyof Text, string>>(
       }
     },
   };
+}
+
+/** A user whose session ended finds what they typed, and the key with it: it may have been saved all the same. */
+function open<Text>(before: Text): Typed<Text> {
+  const { user, scopes = [] } = session.peek() ?? {};
+  const form = JSON.stringify([user, ...scopes, place.peek().path, before]);
+  if (left?.form !== form) return { form, text: before, key: randomKey() };
+  // The same form, so its text has the same fields.
+  const found = left as Typed<Text>;
+  left = undefined;
+  return found;
 }

@@ -198,6 +198,34 @@ test('an expired token leads to the sign-in, which says why and returns to the s
   });
 });
 
+test('what was typed when the token expired is in its form again, for the same user only', async () => {
+  const [first, second, third] = [
+    await service.tokenFor('typist'),
+    await service.tokenFor('somebody else'),
+    await service.tokenFor('typist'),
+  ];
+  const openForm = (page: Page) => page.getByRole('button', { name: 'Add a plant' }).click();
+  await browser.visit(service, { token: first, at: '#/plants' }, async (page) => {
+    const name = page.getByLabel('Name');
+    await openForm(page);
+    await name.fill('Alder');
+    await revoke(service, first);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByText('The service no longer accepts the token').waitFor();
+    await signIn(page, second);
+    await openForm(page);
+    assert.equal(await name.inputValue(), '');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, third);
+    await openForm(page);
+    assert.equal(await name.inputValue(), 'Alder');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await openForm(page);
+    assert.equal(await name.inputValue(), '');
+  });
+});
+
 test('a new page moves the focus to its heading, and sets the title', () =>
   browser.visit(service, {}, async (page) => {
     await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Plants' }).click();
