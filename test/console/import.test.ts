@@ -25,6 +25,18 @@ async function choose(page: Page, csv: string | Buffer, name = 'plants.csv'): Pr
     .setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(csv) });
 }
 
+/** Fails if the browser would open the file. */
+async function drop(page: Page, where: string, name: string, csv: string): Promise<void> {
+  await page.evaluate(`
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([${JSON.stringify(csv)}], '${name}'));
+    for (const type of ['dragover', 'drop']) {
+      const event = new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer });
+      if (document.querySelector('${where}').dispatchEvent(event)) throw new Error(type);
+    }
+  `);
+}
+
 async function plantsOf(token: string): Promise<{ id: number; name: string; tag?: string }[]> {
   // The shape for these fields.
   return succeeded(await service.request('GET', '/plants?fields=id,name,tag', { token }), 200) as [];
@@ -257,21 +269,25 @@ test('an import that halts can be continued only once its requests have ended', 
   assert.equal((await plantsOf(token)).length, 8);
 });
 
-test('a file may be dropped anywhere on the page', async () => {
+test('a file may be dropped anywhere on the page, also over the preview of a wrong one', async () => {
   const token = await service.tokenFor('dropper');
   await browser.visit(service, { at: AT, token }, async (page) => {
     await page.locator('.rules').waitFor();
-    await page.evaluate(`
-      const dataTransfer = new DataTransfer();
-      dataTransfer.items.add(new File(['name\\nAlder'], 'dropped.csv'));
-      for (const type of ['dragover', 'drop']) {
-        const event = new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer });
-        // Otherwise the browser opens the file.
-        if (document.querySelector('.rules').dispatchEvent(event)) throw new Error(type);
-      }
-    `);
-    await page.getByRole('heading', { name: 'dropped.csv: 1 row' }).waitFor();
+    await drop(page, '.rules', 'wrong.csv', 'name\nAspen');
+    await page.getByRole('heading', { name: 'wrong.csv: 1 row' }).waitFor();
+    await drop(page, 'h1', 'image.csv', '');
+    await page.getByRole('alert').getByText('The file is empty.').waitFor();
+    await drop(page, 'h1', 'right.csv', 'name\nAlder');
+    await page.getByRole('heading', { name: 'right.csv: 1 row' }).waitFor();
+    await page.getByRole('button', { name: 'Import 1 plant' }).click();
+    await page.getByText('Done. 1 plant was added.').waitFor();
+    await drop(page, 'h1', 'late.csv', 'name\nAsh');
+    await page.getByText('Done. 1 plant was added.').waitFor();
   });
+  assert.deepEqual(
+    (await plantsOf(token)).map(({ name }) => name),
+    ['Alder'],
+  );
 });
 
 test('an import that a limit halted continues once there is room', async () => {

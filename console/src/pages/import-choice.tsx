@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals';
+import { type ReadonlySignal, useSignal } from '@preact/signals';
 import { useEffect, useId } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
@@ -6,34 +6,44 @@ import { Notice } from '../components/notice.tsx';
 import { forget, type Job } from '../import/job.ts';
 import { focusHeading } from '../router.ts';
 
-type ChoiceProps = { onChoose(file: File): void; error: string | undefined; isBusy: boolean };
+type ChoiceProps = {
+  onChoose(file: File): void;
+  error: string | undefined;
+  isBusy: boolean;
+  isOver: boolean;
+};
 
 const DRAGGED = ['dragover', 'dragleave', 'drop'] as const;
 
-/** Accepts a file by selection or drop. */
-export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
+/**
+ * Takes a file that is dropped anywhere, in every step: the browser would open it, and the session would end with the
+ * page.
+ * @returns whether something is dragged over the page
+ */
+export function useDrop(take: (file: File) => void): ReadonlySignal<boolean> {
   const isOver = useSignal(false);
-  const id = useId();
-  const take = (files: FileList | null | undefined) => {
-    const file = files?.[0];
-    if (file && !isBusy) onChoose(file);
-  };
-  // Anywhere: the browser would open a file that misses the field, and the session would end with the page.
   useEffect(() => {
     const drag = (event: DragEvent) => {
       event.preventDefault();
       isOver.value = event.type === 'dragover';
-      if (event.type === 'drop') take(event.dataTransfer?.files);
+      const file = event.type === 'drop' ? event.dataTransfer?.files[0] : undefined;
+      if (file) take(file);
     };
     for (const type of DRAGGED) addEventListener(type, drag);
     return () => {
       for (const type of DRAGGED) removeEventListener(type, drag);
     };
   });
+  return isOver;
+}
+
+/** Accepts a file. */
+export function ImportChoice({ onChoose, error, isBusy, isOver }: ChoiceProps) {
+  const id = useId();
   return (
     <div class="stack">
       {error && <Notice kind="bad">{error}</Notice>}
-      <div class={`drop ${isOver.value ? 'over' : ''}`} aria-busy={isBusy}>
+      <div class={`drop ${isOver ? 'over' : ''}`} aria-busy={isBusy}>
         <Icon name="upload" />
         <p>
           <input
@@ -42,7 +52,8 @@ export function ImportChoice({ onChoose, error, isBusy }: ChoiceProps) {
             type="file"
             accept=".csv,.tsv,text/csv"
             onChange={(event) => {
-              take(event.currentTarget.files);
+              const file = event.currentTarget.files?.[0];
+              if (file && !isBusy) onChoose(file);
               // Allows choosing the same file again once it is corrected.
               event.currentTarget.value = '';
             }}

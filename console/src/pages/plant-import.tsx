@@ -3,10 +3,10 @@ import { Page } from '../components/page.tsx';
 import { NoScope } from '../components/states.tsx';
 import { sentenceOf } from '../failure.ts';
 import { readPlantFile } from '../import/csv.ts';
-import { currentJob, type Job, prepareJob } from '../import/job.ts';
+import { currentJob, forget, type Job, prepareJob } from '../import/job.ts';
 import { href } from '../router.ts';
 import { may, session } from '../session.ts';
-import { ImportChoice } from './import-choice.tsx';
+import { ImportChoice, useDrop } from './import-choice.tsx';
 import { ImportPreview } from './import-preview.tsx';
 import { ImportRun } from './import-run.tsx';
 
@@ -28,8 +28,13 @@ export function PlantImport() {
 function Steps({ job }: { job: Job | undefined }) {
   const error = useSignal<string | undefined>(undefined);
   const isReading = useSignal(false);
+  const isRunOrRead = isReading.value || (job !== undefined && job.state.value !== 'ready');
+  const isOver = useDrop((file) => {
+    if (!isRunOrRead) void read(file);
+  });
 
   async function read(file: File): Promise<void> {
+    if (job) forget(job);
     isReading.value = true;
     error.value = undefined;
     try {
@@ -42,6 +47,13 @@ function Steps({ job }: { job: Job | undefined }) {
   }
 
   if (!job)
-    return <ImportChoice onChoose={(file) => void read(file)} error={error.value} isBusy={isReading.value} />;
+    return (
+      <ImportChoice
+        onChoose={(file) => void read(file)}
+        error={error.value}
+        isBusy={isReading.value}
+        isOver={isOver.value}
+      />
+    );
   return job.state.value === 'ready' ? <ImportPreview job={job} /> : <ImportRun job={job} />;
 }
