@@ -460,6 +460,8 @@ export const feeds = {
   mostPage: 1_000,
   /** Deliveries to count in one turn of the event loop: about a millisecond. */
   counted: 20_000,
+  /** Deliveries of removed shares to pass over in one turn of the event loop: a few milliseconds. */
+  walked: 2_000,
   /** Event streams of one user. */
   streamsPerUser: 32,
   /** Event streams in total. */

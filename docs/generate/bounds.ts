@@ -225,6 +225,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'feeds.page': 'The list continues after its cursor.',
   'feeds.mostPage': '400 `40003`.',
   'feeds.counted': 'Other requests get their turn, then the count continues.',
+  'feeds.walked': 'Other requests get their turn, then the list continues.',
   'feeds.streamsPerUser': '429 `42900` with `Retry-After`.',
   'feeds.streams': '503 `50300` with `Retry-After`.',
   'feeds.retryAfterSeconds': 'The value of `Retry-After` when there are too many streams.',

@@ -125,6 +125,7 @@ type LaneRows = {
   /** In order, each with its `event`, due, step, generation and suspicions, and the columns of `toEvent`. */
   asked: readonly Row[];
   due: readonly Row[];
+  through?: LaneContents['through'] | undefined;
   nextDue: unknown;
 };
 
@@ -140,7 +141,7 @@ export async function readLane(
 ): Promise<LaneContents> {
   const rows = await read();
   if (!rows) return { settings: undefined, asked: [], due: [], nextDue: undefined };
-  const { secrets, asked, due, nextDue } = rows;
+  const { secrets, asked, due, through, nextDue } = rows;
   const missing = [...asked, ...due].filter(({ id }) => id === null);
   if (missing.length > 0) {
     await giveUp(missing.map(({ event }) => String(event)));
@@ -150,6 +151,7 @@ export async function readLane(
     settings: { ...toRecord<Omit<LaneSettings, 'secrets'>>(rows.settings), secrets },
     asked: asked.map((row) => toDueDelivery(row, true)),
     due: due.map((row) => toDueDelivery(row, false)),
+    ...(through && { through }),
     nextDue: numberOf(nextDue),
   };
 }

@@ -16,7 +16,7 @@ import { accessEpoch, type VisibleOwners, visibleOwners } from './access/visible
 import { choreReads } from './deliveries/chores.ts';
 import { deliveryReads } from './deliveries/deliveries.ts';
 import { eventReads } from './deliveries/events.ts';
-import { laneReads } from './deliveries/lanes.ts';
+import { findWork, laneReads } from './deliveries/lanes.ts';
 import type { Announced } from './deliveries/outbox.ts';
 import { webhookReads } from './deliveries/webhooks.ts';
 import { openConnection } from './engine/connection.ts';
@@ -81,7 +81,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const epoch = accessEpoch(db, snapshot);
   const visible = visibleOwners(db, snapshot, epoch);
   const lanes = laneReads(db);
-  const findWork = () => snapshot.read(() => lanes.findWork(undefined, 1));
+  const readAgain = () => snapshot.read(() => lanes.findPart(undefined, 1));
   const parts: Parts = { db, snapshot, epoch, visible, versions, submit };
   const { webhooks: webhooksReading } = storeReads(db, snapshot);
   const newest = db.prepare(`SELECT max(id) AS id
@@ -109,13 +109,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     webhooks: webhookStore(parts),
     deliveries: deliveryStore(parts),
     lanes: {
-      hasWork: async () => findWork().length > 0,
+      hasWork: async () => (await findWork(snapshot, lanes, undefined, 1)).length > 0,
       onWork: (listener) => void listeners.push(({ work }) => work.length > 0 && listener()),
       connect() {
         if (!thread) throw new Error('a store with an inline writer cannot connect a sender thread');
         return { kind: 'sqlite', path, port: thread.connect() };
       },
-      couldNotRead: (error) => void watch.readFailed(fromPlain(error).cause, findWork),
+      couldNotRead: (error) => void watch.readFailed(fromPlain(error).cause, readAgain),
     },
     events: {
       ...eventReads(db, snapshot, visible),

@@ -87,7 +87,7 @@ export function takeIn(
   rules: Rules,
   now: number,
 ): void {
-  const { asked, due, nextDue } = found;
+  const { asked, due, through, nextDue } = found;
   const { after, limit, askedLimit } = reading.request;
   const settings = isDisabled(lane, found.settings) ? undefined : found.settings;
   const isPart = settings && asked.length >= askedLimit;
@@ -117,10 +117,11 @@ export function takeIn(
   add(lane.asked, asked);
   if (limit === 0) return;
   add(lane.queue, due);
-  const last = due.at(-1);
-  const isAll = last === undefined || due.length < limit;
+  const final = due.at(-1);
+  const last = through ?? (final && { due: final.due, event: final.event.id });
+  const isAll = last === undefined || (!through && due.length < limit);
   const isBefore = last !== undefined && reading.moreAt <= last.due;
-  lane.after = isAll || isBefore ? undefined : { due: last.due, event: last.event.id };
+  lane.after = isAll || isBefore ? undefined : last;
   const more = isAll ? (nextDue ?? Infinity) : -Infinity;
   lane.moreAt = Math.min(more, reading.moreAt);
 }

@@ -54,8 +54,10 @@ export type LaneContents = {
   settings: LaneSettings | undefined;
   /** Manual deliveries in order, due or not, at most `askedLimit`. */
   asked: DueDelivery[];
-  /** Deliveries in order, including manual ones, at most `limit`; fewer when no more are due. */
+  /** Deliveries in order, including manual ones, at most `limit`; fewer when no more are due, or before `through`. */
   due: DueDelivery[];
+  /** The read ended here, before its limit, so that it took little time; more may be due. */
+  through?: Position;
   /** When the first future delivery is due. */
   nextDue: number | undefined;
 };

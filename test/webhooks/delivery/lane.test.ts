@@ -81,6 +81,16 @@ function opensAt(lane: Lane, now: number): number | undefined {
   return typeof found === 'object' && 'until' in found ? found.until : undefined;
 }
 
+test('a read that ended before its limit continues where it ended, even if it found nothing', () => {
+  const through = { due: 5, event: 'evt_0005' };
+  const lane = laneWith({ through });
+  assert.deepEqual(lane.after, through);
+  assert.equal(lane.moreAt, -Infinity);
+  give(lane, { due: [delivery('evt_0009', { due: 6 })], nextDue: 9 });
+  assert.deepEqual([lane.after, lane.moreAt], [undefined, 9]);
+  assert.equal(next(lane, 6)?.event.id, 'evt_0009');
+});
+
 test('a webhook never gets more than its number of requests', () => {
   const lane = laneOf();
   const [first] = fill(lane);

@@ -1,4 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
+import { feeds as limits } from '../../../limits.ts';
 import type {
   DeliveriesQuery,
   Delivery,
@@ -65,11 +67,20 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
   const one = { state: undefined, from: '', after: undefined, limit: 1 };
 
   return {
-    page: async (query: DeliveriesQuery): Promise<Delivery[]> => snapshot.read(() => pageOf(query)),
+    async page(query: DeliveriesQuery): Promise<Delivery[]> {
+      const found: Delivery[] = [];
+      for (let { after } = query; ; await setImmediate()) {
+        const part = { ...query, after, limit: query.limit - found.length };
+        const { deliveries, from } = snapshot.read(() => pageOf(part));
+        found.push(...deliveries);
+        if (found.length === query.limit || from === query.from) return found;
+        after = { event: from, webhook: '' };
+      }
+    },
     plantEvents: plantEvents(db, snapshot, visible),
     history: async (owner: number, webhook: string, event: string): Promise<DeliveryHistory> =>
       snapshot.read(() => ({
-        delivery: pageOf({ owner, webhook, events: [event], ...one })[0],
+        delivery: pageOf({ owner, webhook, events: [event], ...one }).deliveries[0],
         attempts: attempts.all(webhook, event, owner).map(toAttempt),
       })),
     ...deliveryCounts(db, snapshot, visible),
@@ -79,21 +90,26 @@ export function deliveryReads(db: DatabaseSync, snapshot: Snapshot, visible: Vis
 function deliveryPage(db: DatabaseSync) {
   // Of one event, the delivery to the webhook with the higher id comes first: once the page is full, the webhooks that
   // follow add only newer events.
-  const webhooksOf = db.prepare(`SELECT ${HOOK}
+  const webhooksOf =
+    db.prepare(`SELECT ${HOOK}, EXISTS (SELECT 1 FROM withdrawals WHERE webhook = id) AS has_hidden
     FROM webhooks
     WHERE owner = ? AND status <> 'deleted' AND id = ifnull(?, id)
     ORDER BY id DESC`);
   const newestDeliveries = deliveriesBetween(db);
+  const beginPart = partBeginnings(db);
 
-  return (query: DeliveriesQuery): Delivery[] => {
-    const { owner, webhook, state, from, after = FIRST, limit } = query;
+  /** A page, or the part of it from the event `from` on. */
+  return (query: DeliveriesQuery): { deliveries: Delivery[]; from: string } => {
+    const { owner, webhook, state, after = FIRST, limit } = query;
     const hooks = webhooksOf
       .all(owner, webhook ?? null)
       .filter((hook) => state !== absentState(hook.is_disabled === 1));
+    const from = beginPart(query, hooks);
     const newest = newestDeliveries(query);
     const read = (hook: Row, most: number, last?: Found, through?: Found) =>
       newest(hook, through ? boundIn(hook, through) : from, last?.event ?? boundIn(hook, after), most);
-    return firstOf(hooks, limit, read, lastFirst).map(({ row, hook }) => toDelivery(row, hook));
+    const found = firstOf(hooks, limit, read, lastFirst);
+    return { deliveries: found.map(({ row, hook }) => toDelivery(row, hook)), from };
   };
 }
 
@@ -108,6 +124,32 @@ function lastFirst(one: Found, other: Found): number {
 /** Before this event, the deliveries of a webhook follow the position; from it on, they do not. */
 function boundIn({ webhook }: Row, position: DeliveryPosition): string {
   return String(webhook) < position.webhook ? behind(position.event) : position.event;
+}
+
+/**
+ * The first event of what one turn of the event loop reads. A webhook has many deliveries that no page shows only while
+ * those of a removed share are being dropped.
+ */
+function partBeginnings(db: DatabaseSync) {
+  const farthest = (deliveries: string, condition = 'true') =>
+    db.prepare(`SELECT event
+    FROM ${deliveries}
+    WHERE webhook = ? AND event >= ? AND event < ? AND ${condition}
+    ORDER BY event DESC
+    LIMIT 1 OFFSET CAST(? AS INTEGER)`);
+  const all = farthest('deliveries');
+  const inState = farthest('deliveries INDEXED BY deliveries_by_state', 'state = ?');
+
+  return ({ state, events, from, after = FIRST }: DeliveriesQuery, hooks: readonly Row[]): string => {
+    const hiding = events ? [] : hooks.filter((hook) => hook.has_hidden === 1);
+    const share = Math.ceil(limits.walked / hiding.length);
+    const statement = state === undefined ? all : inState;
+    const rest = state === undefined ? [share] : [storedState(state), share];
+    const ends = hiding.map((hook) =>
+      statement.get(String(hook.webhook), from, behind(after.event), ...rest),
+    );
+    return latest(ends.map((row) => row?.event)) ?? from;
+  };
 }
 
 /** The newest deliveries of a webhook that a query selects, of events from one on and before another. */

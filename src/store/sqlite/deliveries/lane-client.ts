@@ -12,7 +12,7 @@ import { explain, isEnvironment, toPlain } from '../engine/failure.ts';
 import { createSnapshot, type Snapshot } from '../engine/snapshot.ts';
 import type { Command } from '../engine/writer.ts';
 import { sentBatches, type WriterReply } from '../engine/writer-reply.ts';
-import { laneReads } from './lanes.ts';
+import { findWork, laneReads } from './lanes.ts';
 
 const clock = { now: Date.now };
 
@@ -53,7 +53,7 @@ export function openEmbeddedLanes({ path, port }: EmbeddedSource, parts: LanePar
   const store: LaneStore = {
     async findWork(after, limit) {
       if (after === undefined) tell({ work: [], changed: changedElsewhere() });
-      return snapshot.read(() => lanes.findWork(after, limit));
+      return findWork(snapshot, lanes, after, limit);
     },
     read: (request) =>
       readLane(
