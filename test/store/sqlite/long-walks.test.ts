@@ -13,6 +13,7 @@ import type { Position } from '../../../src/webhooks/delivery/port.ts';
 
 const db = openConnection(':memory:');
 const snapshot = createSnapshot(db, { readFailed: (error) => error });
+const visible = () => visibleOwners(db, snapshot, accessEpoch(db, snapshot));
 const PARTS = 3;
 const HIDDEN = PARTS * feeds.walked;
 const HELD = PARTS * delivery.searchedTogether;
@@ -46,7 +47,7 @@ after(() => {
 });
 
 test('a page passes over the deliveries of a removed share in several turns, and misses none around them', async () => {
-  const { page } = deliveryReads(db, snapshot, visibleOwners(db, snapshot, accessEpoch(db, snapshot)));
+  const { page } = deliveryReads(db, snapshot, visible());
   const query = { owner: viewer, webhook: undefined, from: '', after: undefined, events: undefined };
   const [oldest, newest] = [0, HIDDEN + 1].map((i) => `evt_${String(i).padStart(26, '0')}`);
   const all = [`${newest} wh_b`, `${newest} wh_a`, `${oldest} wh_b`, `${oldest} wh_a`];
@@ -84,6 +85,30 @@ test('a search for work passes over disabled webhooks in several turns', async (
   assert.deepEqual(found.value, [{ webhook: 'wh_d', due: 7 }]);
   assert.ok(found.turns >= PARTS, `${found.turns} turns`);
 });
+
+test('what several users and webhooks have is counted in several turns, however little each has', async () => {
+  const { sharers, rows } = addSharers(PARTS * 3, Math.ceil(feeds.counted / 3));
+  const { activity, countReplay } = deliveryReads(db, snapshot, visible());
+  const counted = await inTurns(() => activity({ viewer: sharers, from: '', before: '~', most: Infinity }));
+  assert.equal(counted.value?.plants, rows);
+  assert.ok(counted.turns >= PARTS, `${counted.turns} turns`);
+  const replay = { owner: sharers, webhook: HOOK, from: '', state: undefined };
+  const { value, turns } = await inTurns(() => countReplay(replay));
+  assert.equal(value, rows);
+  assert.ok(turns >= PARTS, `${turns} turns`);
+});
+
+/** A user with whom these many others share these many events each. */
+function addSharers(count: number, events: number) {
+  const sharers = 10;
+  db.exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+    INSERT INTO users (id, name, created_at) SELECT ${sharers} + i, 'sharer ' || i, 0 FROM n;
+    INSERT INTO shares (owner, viewer, created_at) SELECT id, ${sharers}, 0 FROM users WHERE id > ${sharers};
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${events})
+    INSERT INTO events (owner, id, plant, name, created_at)
+    SELECT owner, printf('evt_%06d%06d', i, owner), i, 'Fern', 0 FROM shares JOIN n;`);
+  return { sharers, rows: count * events };
+}
 
 /** How many turns of the event loop pass until the result. */
 async function inTurns<T>(work: () => Promise<T>): Promise<{ value: T; turns: number }> {

@@ -51,12 +51,26 @@ export function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: Vi
         return isAbsent ? 0 : countState(webhook, storedState(state), from);
       }
       let total = 0;
+      const pause = pauses();
       for (const of of visible.of(owner)) {
-        total += await countIn((next) => snapshot.read(() => eventsBetween.get(of, next, END)), from);
+        const count = await countIn((next) => snapshot.read(() => eventsBetween.get(of, next, END)), from);
+        total += count;
+        await pause(count);
       }
       return total;
     },
     activity: activityRead(db, snapshot, visible, eventsBetween),
+  };
+}
+
+/** Ends a turn of the event loop when enough was counted in it: many short ranges are as much as a long one. */
+function pauses(): (rows: number) => Promise<void> {
+  let counted = 0;
+  return async (rows) => {
+    counted += rows;
+    if (counted < limits.counted) return;
+    counted = 0;
+    await setImmediate();
   };
 }
 
@@ -94,6 +108,7 @@ function activityRead(
     let seen = 0;
     // Many empty hours would otherwise be one long turn.
     await setImmediate();
+    const pause = pauses();
     for (const range of ranges) {
       for await (const part of parts((at) => snapshot.read(() => range(at)), from)) {
         seen += Number(part.seen);
@@ -102,6 +117,7 @@ function activityRead(
         total.delivered += Number(part.delivered ?? 0);
         total.failed += Number(part.failed ?? 0);
         total.waiting += Number(part.waiting ?? 0);
+        await pause(Number(part.seen));
       }
     }
     return total;
