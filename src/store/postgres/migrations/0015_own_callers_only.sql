@@ -1,10 +1,33 @@
 -- compatible from: 2
--- Anybody may execute a new function. Put as a trigger on a table of the caller's own, this one wrote what that table holds
--- into the counters, with the rights of their owner. A trigger that exists needs no right.
-REVOKE EXECUTE ON FUNCTION plants_added_without_counter() FROM PUBLIC;
-
--- As in 0009, but only for those who may add plants. The path as in 0013.
+-- The path as in 0013.
 SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', true);
+
+-- As in 0012, but only for plants: as a trigger of the caller's own table, it wrote what that table holds into the
+-- counters, with the rights of their owner. A dump may be restored without privileges, so revoking them is not enough.
+CREATE OR REPLACE FUNCTION plants_added_without_counter() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT AS $$
+BEGIN
+  IF TG_RELID <> 'plants'::regclass THEN
+    RETURN NULL;
+  END IF;
+  INSERT INTO assigned_ids (owner, last)
+  SELECT DISTINCT owner, 0
+  FROM added a
+  WHERE NOT EXISTS (SELECT 1 FROM assigned_ids i WHERE i.owner = a.owner)
+  ORDER BY owner
+  ON CONFLICT DO NOTHING;
+  INSERT INTO ids_without_counter (owner, last)
+  SELECT owner, max(id)
+  FROM added
+  WHERE id BETWEEN 1 AND 4503599627370496
+  GROUP BY owner
+  ORDER BY owner
+  ON CONFLICT (owner) DO UPDATE SET last = greatest(ids_without_counter.last, excluded.last);
+  RETURN NULL;
+END
+$$;
+
+-- As in 0009, but only for those who may add plants.
 CREATE OR REPLACE FUNCTION fold_plants(names json) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT AS $$
   UPDATE plants p
   SET folded = i.folded
