@@ -41,7 +41,7 @@ for (const [what, name] of [...Object.entries(NAMES), ['lock', 'serving.lock']] 
   }
 }
 
-test('a start on a read-only file system says so, and doctor how to mend it, with a store and without one', async (t) => {
+test('a start on a read-only file system says so, and a restore, and doctor how to mend it, with a store and without one', async (t) => {
   const place = await makePlace(t);
   mkdirSync(place.dataDir);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', place.dataDir]).status !== 0)
@@ -54,6 +54,10 @@ test('a start on a read-only file system says so, and doctor how to mend it, wit
     saysWhy(await place.serveInVain(missing), missing.env.DATA_DIR, 'EROFS', /Mount it for writing/);
     const { stdout } = await run(['doctor'], { DATA_DIR: place.dataDir });
     assert.match(stdout, /Mount it for writing/);
+    const backup = join(place.folder, 'plants.backup');
+    writeFileSync(backup, '');
+    const restored = await run(['restore', backup], missing.env);
+    saysWhy(restored, missing.env.DATA_DIR, 'EROFS', /Mount it for writing/);
   } finally {
     spawnSync('umount', ['--lazy', place.dataDir]);
   }

@@ -17,6 +17,7 @@ import {
   onFiles,
 } from './embedded-store.ts';
 import type { StoreFlags } from './store.ts';
+import { storeFailure } from './store-failure.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
 
@@ -131,7 +132,7 @@ function removeEmpty(folder: string): void {
 
 /** Creates the folder and its parents. Returns the new ones, the innermost first. */
 function makeFolder(dataDir: string): string[] {
-  return onFiles(`The data folder ${dataDir} cannot be created`, () => {
+  try {
     const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     if (made === undefined) return [];
     const first = resolve(made);
@@ -141,7 +142,9 @@ function makeFolder(dataDir: string): string[] {
     }
     giveToOwnerOf(dirname(first), folders);
     return folders;
-  });
+  } catch (error) {
+    throw storeFailure(error, dataDir);
+  }
 }
 
 function tell(from: string, { plants, before, isReadable }: Restored, store: EmbeddedStore): void {
