@@ -28,25 +28,32 @@ type Row = Readonly<Record<string, unknown>>;
 type ReadPart = (from: string) => Row | undefined | Promise<Row | undefined>;
 
 /**
- * Reads a key in parts, each in its own turn of the event loop.
- * @param read from an id on, returns how many rows it has `seen`, `most` unless there are fewer, and the `last`
+ * Reads the key of each range in parts. A turn of the event loop ends once `most` rows were seen in it.
+ * @param ranges each, from an id on, returns how many rows it has `seen`, `most` unless there are fewer, and the `last`
  */
 export async function* parts(
-  read: ReadPart,
+  ranges: readonly ReadPart[],
   first: string,
   most: number = limits.counted,
 ): AsyncGenerator<Row, void> {
-  for (let from: string | undefined = first; from !== undefined; ) {
-    const part: Row = (await read(from)) ?? {};
-    yield part;
-    from = Number(part.seen) >= most ? behind(String(part.last)) : undefined;
-    if (from !== undefined) await setImmediate();
+  let seenInTurn = 0;
+  for (const read of ranges) {
+    for (let from: string | undefined = first; from !== undefined; ) {
+      const part: Row = (await read(from)) ?? {};
+      yield part;
+      const seen = Number(part.seen ?? 0);
+      from = seen >= most ? behind(String(part.last)) : undefined;
+      seenInTurn += seen;
+      if (seenInTurn < most) continue;
+      seenInTurn = 0;
+      await setImmediate();
+    }
   }
 }
 
-/** @param read returns how many rows of the part count as `count`, too */
-export async function countIn(read: ReadPart, first: string): Promise<number> {
+/** @param ranges return how many rows of the part count as `count`, too */
+export async function countIn(ranges: readonly ReadPart[], first: string): Promise<number> {
   let total = 0;
-  for await (const { count } of parts(read, first)) total += Number(count);
+  for await (const { count } of parts(ranges, first)) total += Number(count);
   return total;
 }

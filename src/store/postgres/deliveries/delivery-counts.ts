@@ -83,15 +83,8 @@ const DELIVERIES_BETWEEN = statement`SELECT count(*) AS seen,
   WHERE w.owner = $1 AND w.status <> 'deleted'`;
 
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
-  async function countEvents(owners: readonly number[], from: string): Promise<number> {
-    let total = 0;
-    for (const owner of owners) {
-      const part = async (next: string) =>
-        (await read(EVENTS_BETWEEN, [[owner], next, END, limits.counted]))[0];
-      total += await countIn(part, from);
-    }
-    return total;
-  }
+  const eventsOf = (owner: number) => async (from: string) =>
+    (await read(EVENTS_BETWEEN, [[owner], from, END, limits.counted]))[0];
 
   return {
     async health(webhook: string): Promise<WebhookHealth> {
@@ -104,13 +97,13 @@ export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: Visibl
       };
     },
     async countReplay({ owner, webhook, from, state }: ReplayRequest): Promise<number> {
-      if (state === undefined) return countEvents(await visible.of(owner), from);
+      if (state === undefined) return countIn((await visible.of(owner)).map(eventsOf), from);
       const stored = storedState(state);
       const [part, more] =
         stored === 'delivered'
           ? [COUNT_DELIVERED, []]
           : [COUNT_UNDELIVERED, [stored, disabledWith(state) ?? null]];
-      return countIn(async (next) => (await read(part, [pathId(webhook), next, ...more]))[0], from);
+      return countIn([async (next) => (await read(part, [pathId(webhook), next, ...more]))[0]], from);
     },
     async activity({ viewer, from, before, most }: ActivityQuery): Promise<Activity | undefined> {
       const bound = most + 1;

@@ -34,7 +34,7 @@ export function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: Vi
     )`);
   const isDisabled = disabledWebhooks(db);
   const countState = (webhook: string, state: string, first: string) =>
-    countIn((from) => snapshot.read(() => ofState.get(webhook, state, from)), first);
+    countIn([(from) => snapshot.read(() => ofState.get(webhook, state, from))], first);
 
   return {
     async health(webhook: string): Promise<WebhookHealth> {
@@ -50,27 +50,12 @@ export function deliveryCounts(db: DatabaseSync, snapshot: Snapshot, visible: Vi
         const isAbsent = state === absentState(snapshot.read(() => isDisabled(webhook)));
         return isAbsent ? 0 : countState(webhook, storedState(state), from);
       }
-      let total = 0;
-      const pause = pauses();
-      for (const of of visible.of(owner)) {
-        const count = await countIn((next) => snapshot.read(() => eventsBetween.get(of, next, END)), from);
-        total += count;
-        await pause(count);
-      }
-      return total;
+      const ranges = visible
+        .of(owner)
+        .map((of) => (next: string) => snapshot.read(() => eventsBetween.get(of, next, END)));
+      return countIn(ranges, from);
     },
     activity: activityRead(db, snapshot, visible, eventsBetween),
-  };
-}
-
-/** Ends a turn of the event loop when enough was counted in it: many short ranges are as much as a long one. */
-function pauses(): (rows: number) => Promise<void> {
-  let counted = 0;
-  return async (rows) => {
-    counted += rows;
-    if (counted < limits.counted) return;
-    counted = 0;
-    await setImmediate();
   };
 }
 
@@ -104,21 +89,17 @@ function activityRead(
     const ranges = [
       ...visible.of(viewer).map((owner) => (at: string) => eventsBetween.get(owner, at, before)),
       ...webhooks.map((webhook) => (at: string) => deliveriesBetween.get(webhook, at, before)),
-    ];
+    ].map((range) => (at: string) => snapshot.read(() => range(at)));
     let seen = 0;
     // Many empty hours would otherwise be one long turn.
     await setImmediate();
-    const pause = pauses();
-    for (const range of ranges) {
-      for await (const part of parts((at) => snapshot.read(() => range(at)), from)) {
-        seen += Number(part.seen);
-        if (seen > most) return undefined;
-        total.plants += Number(part.plants ?? 0);
-        total.delivered += Number(part.delivered ?? 0);
-        total.failed += Number(part.failed ?? 0);
-        total.waiting += Number(part.waiting ?? 0);
-        await pause(Number(part.seen));
-      }
+    for await (const part of parts(ranges, from)) {
+      seen += Number(part.seen);
+      if (seen > most) return undefined;
+      total.plants += Number(part.plants ?? 0);
+      total.delivered += Number(part.delivered ?? 0);
+      total.failed += Number(part.failed ?? 0);
+      total.waiting += Number(part.waiting ?? 0);
     }
     return total;
   };

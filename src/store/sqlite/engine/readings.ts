@@ -40,7 +40,7 @@ export function storeReads(db: DatabaseSync, snapshot: Snapshot) {
     async webhooks(now: number): Promise<WebhooksReading> {
       const read = (from: string) => snapshot.read(() => part.get(now, from));
       let reading = noWebhooks;
-      for await (const row of parts(read, '', limits.webhooksRead)) reading = addWebhooks(reading, row);
+      for await (const row of parts([read], '', limits.webhooksRead)) reading = addWebhooks(reading, row);
       return reading;
     },
   };
