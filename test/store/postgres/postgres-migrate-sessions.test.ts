@@ -67,9 +67,8 @@ const bounds = { ...limits, briefIndexBytes: 0, migrationPauseMs: 20, migrationT
 const APPLIED = [
   '0011_event_plants.sql',
   '0012_trigger_beside_counters.sql',
-  '0013_own_tables_first.sql',
+  '0013_guarded_functions.sql',
   '0014_touched_users.sql',
-  '0015_own_callers_only.sql',
 ];
 
 /** Longer than the timeouts below. */
