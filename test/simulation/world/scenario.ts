@@ -44,6 +44,22 @@ export type Faults = {
   isPoisoned: boolean;
 };
 
+export const noFaults: Faults = {
+  refused: 0,
+  lostAnswer: 0,
+  stalled: 0,
+  stale: 0,
+  outages: 0,
+  lostHints: 0,
+  kills: 0,
+  stops: 0,
+  freezes: 0,
+  joins: 0,
+  notMade: 0,
+  illness: 0,
+  isPoisoned: false,
+};
+
 /** How long a frozen process stands still at most. */
 export const FROZEN_MS = 25_000;
 
@@ -122,6 +138,6 @@ function drawFaults(random: Random, isEmbedded: boolean, isQuiet: boolean): Faul
     isPoisoned: random.chance(0.05),
   };
   if (!isQuiet) return drawn;
-  const none = { refused: 0, lostAnswer: 0, stalled: 0, outages: 0, kills: 0, stops: 0, freezes: 0 };
-  return { ...drawn, ...none, isPoisoned: false };
+  const { stale, lostHints, joins, notMade, illness } = drawn;
+  return { ...noFaults, stale, lostHints, joins, notMade, illness };
 }
