@@ -9,6 +9,7 @@ import { delivery as limits } from '../../../src/limits.ts';
 import { failureOf, NOT_SIGNED } from '../../../src/webhooks/sending/attempt.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
+import { startWatch } from '../../../testkit/service/running-time.ts';
 import { listening } from '../../../testkit/sockets/socket-server.ts';
 
 const sender = senderWith();
@@ -104,10 +105,12 @@ test('a compressed answer is kept unchanged', async () => {
 test('a receiver that never answers costs one deadline', async () => {
   const receiver = await startReceiver();
   receiver.usually('hang');
+  using watch = startWatch();
   const attempt = await hasty.send(deliveryTo(receiver.url));
+  assert.ok(watch.ms() < 1000, `${watch.ms()} ms`);
   assert.equal(attempt.error, 'There was no response within 0.1 s.');
   assert.deepEqual([attempt.status, attempt.address], [undefined, '127.0.0.1']);
-  assert.ok(attempt.durationMs >= 99 && attempt.durationMs < 1000, `${attempt.durationMs} ms`);
+  assert.ok(attempt.durationMs >= 99, `${attempt.durationMs} ms`);
   await receiver.stop();
 });
 
@@ -117,9 +120,11 @@ test('the duration of an attempt does not depend on the clock, which may be set 
   for (const step of [2 ** 31, -1000]) {
     const times = [1e12, 1e12 + step];
     const set = senderWith({ attemptMs: 100, clock: { now: () => times.shift() ?? 0 } });
+    const begun = performance.now();
     const { at, durationMs } = await set.send(deliveryTo(receiver.url));
+    const mostMs = Math.ceil(performance.now() - begun);
     assert.equal(at, 1e12);
-    assert.ok(Number.isInteger(durationMs) && durationMs >= 99 && durationMs < 1000, `${durationMs} ms`);
+    assert.ok(Number.isInteger(durationMs) && durationMs >= 99 && durationMs <= mostMs, `${durationMs} ms`);
   }
   await receiver.stop();
 });
