@@ -303,8 +303,10 @@ export const delivery = {
   rereadMs: 1 * SECOND,
   /** Added for each webhook: at most 1 000 reads a second, a few hundredths of a core, for webhooks that only wait. */
   rereadEachMs: 1,
-  /** How long a webhook waits after a request to it could not even be built. */
+  /** How long a webhook waits after a request to it could not be made here, such as for lack of file handles. */
   notMadeMs: 1 * SECOND,
+  /** How often to log that the machine lacks what a connection needs. */
+  complainEveryMs: 60 * SECOND,
   /** An attempt counts as failed after this many unclean exits during it: it may be the cause. */
   suspicions: 3,
   /** How often to search the store for deliveries without a hint. The pause is at most doubled after a slow search. */

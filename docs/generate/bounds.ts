@@ -147,6 +147,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.rereadMs': 'The webhook is read from its first delivery again.',
   'delivery.rereadEachMs': 'Webhooks that only wait are reread later.',
   'delivery.notMadeMs': 'The attempt is made again.',
+  'delivery.complainEveryMs': 'Further ones are not logged.',
   'delivery.suspicions':
     'The attempt is recorded as failed, with this as its reason; the next one follows the schedule.',
   'delivery.searchMs': 'A delivery without a hint is found this much later.',

@@ -1,6 +1,7 @@
 import { AppError, type ErrorCode } from '../../errors.ts';
 import { delivery as limits } from '../../limits.ts';
-import type { Runtime } from '../../runtime.ts';
+import { type Runtime, throttle } from '../../runtime.ts';
+import { isShortage } from '../sending/attempt.ts';
 import type { Sender } from '../sending/sender.ts';
 import { createDispatch, type Dispatch, type Effect, type TakenLane } from './dispatch.ts';
 import type { LaneStore, Work } from './port.ts';
@@ -56,6 +57,7 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
   const rules: Rules = { ...limits, ...bounds, ...settings, random };
   const dispatch = createDispatch(rules);
   const report = createReports(log, measures);
+  const isTold = throttle(rules.complainEveryMs, timers.elapsed);
   const stopped = new AbortController();
   let searchNow = () => {};
   let cancelTimer = () => {};
@@ -135,7 +137,9 @@ export function deliver({ store, owners, sender, runtime, measures, ...options }
     const isOwn = owners.mayServe(id);
     const sending = isOwn ? sender.send(sendable) : undefined;
     const attempt = await sending?.catch((error: unknown) => {
-      log.error({ err: error }, 'could not send');
+      if (!isShortage(error)) log.error({ err: error }, 'could not send');
+      else if (isTold())
+        log.warn({ err: error }, 'this machine cannot connect to receivers; deliveries wait');
       return undefined;
     });
     if (attempt === undefined) measures?.happened('notMade');

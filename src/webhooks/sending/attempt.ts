@@ -91,6 +91,16 @@ function isTls(code: string): boolean {
   return /^(?:ERR_SSL_|ERR_TLS_|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/.test(code);
 }
 
+/**
+ * Whether this machine or process has run out of file handles or memory, which says nothing about the receiver. Free
+ * ports are not among these: Linux reports the same error for an address of a family that the machine lacks.
+ */
+export function isShortage(error: unknown): boolean {
+  return SHORTAGES.has(codeOf(error));
+}
+
+const SHORTAGES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+
 /** A connection tried at several addresses fails with one error for each: the first one counts. */
 export function codeOf(error: unknown): string {
   if (error instanceof AggregateError) return codeOf(error.errors[0]);

@@ -1,6 +1,14 @@
 import type { Dispatcher } from 'undici';
 import { delivery } from '../../limits.ts';
-import { type Attempt, codeOf, HEADER_TOO_LONG, NOT_OPENED, reasonOf, SWITCHED } from './attempt.ts';
+import {
+  type Attempt,
+  codeOf,
+  HEADER_TOO_LONG,
+  isShortage,
+  NOT_OPENED,
+  reasonOf,
+  SWITCHED,
+} from './attempt.ts';
 import type { Connection, Connections, Receiver } from './connections.ts';
 import type { Prepared } from './request.ts';
 
@@ -9,7 +17,8 @@ export type Answer = Pick<Attempt, 'address' | 'status' | 'retryAfter' | 'excerp
 
 /**
  * Sends a request and reads the response. It reads a short response to its end, to know that it is complete and to
- * reuse the connection. It stops reading a longer one at the limit, and the status counts. The promise never rejects.
+ * reuse the connection. It stops reading a longer one at the limit, and the status counts. Rejects only when this
+ * machine is out of what a new connection needs.
  *
  * The receiver may have closed a reused connection just as the request was sent. Then the connection ends without a
  * byte of a response, which says nothing about the receiver, so the request is sent once more over a new connection.
@@ -23,7 +32,7 @@ export function exchange(
   { headers, body }: Prepared,
   ms: number,
 ): Promise<Answer> {
-  const { promise, resolve } = Promise.withResolvers<Answer>();
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const options = { path: receiver.path, method: 'POST', headers, body } as const;
   const answer: Answer = {};
   let connection = connections.take(receiver);
@@ -85,6 +94,8 @@ export function exchange(
     },
     onResponseError(_, error) {
       if (ended) return;
+      // The call of `finish` then only cleans up.
+      if (!sent && isShortage(error)) reject(error);
       const isClosed = CLOSED.has(codeOf(error));
       if (isClosed && sent && !begun && connection.requests > 1) again();
       else finish(isClosed && !sent ? NOT_OPENED : reasonOf(error), false);
