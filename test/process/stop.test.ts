@@ -22,6 +22,17 @@ const PLANT = '{"name":"Alder"}';
 /** Their list takes 22 MB, more than the buffers of a connection. */
 const MANY = 40_000;
 
+test('SIGUSR1, which programs that rotate logs send, does not open the debugger', async (t) => {
+  const place = await makePlace(t);
+  const server = await place.serve();
+  server.signal('SIGUSR1');
+  for (let n = 0; n < 3; n++)
+    succeeded(await server.request('POST', '/plants', { body: { name: 'Alder' } }), 201);
+  const { code, stderr } = await server.stop();
+  assert.equal(code, 0);
+  assert.equal(stderr, server.greeting);
+});
+
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} finishes pending requests, refuses new ones, records deliveries and exits with 0`, async (t) => {
     const place = await makePlace(t);
