@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createDiskFaults, whyNoFaults } from '../../bench/faults/disk-faults.ts';
@@ -78,6 +78,31 @@ test('a start on a full disk says so', async (t) => {
     return t.skip('this user may not mount a file system');
   try {
     saysWhy(await place.serveInVain(), place.dataDir, 'ENOSPC', /Free up space/);
+  } finally {
+    spawnSync('umount', ['--lazy', place.dataDir]);
+  }
+});
+
+test('a start on a full disk with blocks of less than 4 KiB says so', async (t) => {
+  const place = await makePlace(t);
+  mkdirSync(place.dataDir);
+  const image = join(place.folder, 'image');
+  writeFileSync(image, '');
+  truncateSync(image, 8 * 1024 * 1024);
+  const isMade = spawnSync('mkfs.ext4', ['-q', '-m', '0', '-b', '1024', image]).status === 0;
+  if (!isMade || spawnSync('mount', ['-o', 'loop', image, place.dataDir]).status !== 0)
+    return t.skip('this user may not mount a file system of that kind');
+  try {
+    await (await place.serve()).kill();
+    const index = join(place.dataDir, NAMES.index);
+    rmSync(index);
+    const { bavail, bsize } = statfsSync(place.dataDir);
+    const ballast = join(place.dataDir, 'ballast');
+    // SQLite would reserve 8 KiB of the 32.
+    writeFileSync(ballast, Buffer.alloc(bavail * bsize - 16 * 1024));
+    saysWhy(await place.serveInVain(), index, 'ENOSPC', /Free up space/);
+    rmSync(ballast);
+    assert.equal((await (await place.serve()).stop()).code, 0);
   } finally {
     spawnSync('umount', ['--lazy', place.dataDir]);
   }

@@ -1,4 +1,5 @@
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../../limits.ts';
 import { fileSize } from '../files/durable-files.ts';
@@ -43,6 +44,32 @@ export function makePrivateFile(path: string): void {
 export function requireWritable(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) {
     if (existsSync(path + suffix)) closeSync(openSync(path + suffix, 'r+'));
+  }
+  requireSpaceForIndex(path);
+}
+
+/** A part of the -shm file: its size, and the least size of the log that it indexes. */
+const INDEX = { part: 32_768, ofLog: 4_062 * 4_096 };
+
+/**
+ * SQLite maps the -shm file into memory, and reserves its space by writing one byte of each 4 KiB. On a file system with
+ * smaller blocks that reserves too little: on a full disk the process would end by SIGBUS, without a message.
+ */
+function requireSpaceForIndex(path: string): void {
+  const index = `${path}-shm`;
+  const held = (statSync(index, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
+  const missing = (1 + Math.floor(fileSize(`${path}-wal`) / INDEX.ofLog)) * INDEX.part - held;
+  if (missing <= 0) return;
+  const probe = join(dirname(path), `.write-test-${process.pid}`);
+  rmSync(probe, { force: true });
+  try {
+    writeFileSync(probe, Buffer.alloc(missing), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    // SQLite reports everything else itself.
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT'))
+      throw Object.assign(error, { path: index });
+  } finally {
+    rmSync(probe, { force: true });
   }
 }
 
