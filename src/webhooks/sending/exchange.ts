@@ -120,7 +120,9 @@ export function exchange(
     return sent ? 'There was no response' : unopened(connection);
   }
 
-  const timer = setTimeout(() => finish(`${missing()} within ${ms / 1000} s.`, false), ms);
+  // After a suspension of this process, what arrived meanwhile is read first.
+  const late = () => setImmediate(() => finish(`${missing()} within ${ms / 1000} s.`, false));
+  const timer = setTimeout(late, ms);
   start();
   return promise;
 }

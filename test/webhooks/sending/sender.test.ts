@@ -192,6 +192,37 @@ test('a stop closes idle connections', async () => {
   await closed;
 });
 
+/** A receiver that answers once `shared[0]` is set, and then sets `shared[1]`. */
+const ANSWERS_WHEN_TOLD = `
+  const { createServer } = require('node:http');
+  const { parentPort, workerData: shared } = require('node:worker_threads');
+  const server = createServer((request, response) => {
+    parentPort.postMessage('received');
+    Atomics.wait(shared, 0, 0);
+    response.writeHead(204).end(() => {
+      Atomics.store(shared, 1, 1);
+      Atomics.notify(shared, 1);
+    });
+  });
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+`;
+
+test('an answer that arrives in time counts, even if this process is suspended beyond the deadline', async (t) => {
+  const shared = new Int32Array(new SharedArrayBuffer(8));
+  const worker = new Worker(ANSWERS_WHEN_TOLD, { eval: true, workerData: shared });
+  t.after(() => worker.terminate());
+  const [port]: number[] = await once(worker, 'message');
+  const sent = senderWith({ attemptMs: 500 }).send(deliveryTo(`http://127.0.0.1:${port}/`));
+  await once(worker, 'message');
+  Atomics.store(shared, 0, 1);
+  Atomics.notify(shared, 0);
+  Atomics.wait(shared, 1, 0);
+  // Nothing runs in this thread until the deadline is over.
+  Atomics.wait(shared, 1, 1, 500);
+  const attempt = await sent;
+  assert.deepEqual([attempt.status, attempt.error], [204, undefined]);
+});
+
 /** A receiver that accepts nothing for 0.8 s, so that the system drops the first packet of further connections. */
 const BUSY = `
   const { createServer } = require('node:http');
