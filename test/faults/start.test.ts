@@ -83,6 +83,18 @@ test('a start on a full disk says so', async (t) => {
   }
 });
 
+test('a start on a disk without a free inode says how to tell', async (t) => {
+  const place = await makePlace(t);
+  mkdirSync(place.dataDir);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m,nr_inodes=1', 'tmpfs', place.dataDir]).status !== 0)
+    return t.skip('this user may not mount a file system');
+  try {
+    saysWhy(await place.serveInVain(), place.dataDir, 'ENOSPC', /Free up space; .*df -i/);
+  } finally {
+    spawnSync('umount', ['--lazy', place.dataDir]);
+  }
+});
+
 test('a start on a full disk with blocks of less than 4 KiB says so', async (t) => {
   const place = await makePlace(t);
   mkdirSync(place.dataDir);

@@ -14,7 +14,7 @@ const words: Readonly<Record<string, Words>> = {
     'the file system is read-only',
     "Mount it for writing. If it became read-only by itself, the disk has errors: check the system's log and the file system.",
   ],
-  ENOSPC: ['the disk is full', 'Free up space.'],
+  ENOSPC: ['the disk is full', 'Free up space; if df shows some, the inodes are used up (df -i).'],
   EDQUOT: ["this user's disk quota is exceeded", 'Free up space, or raise the quota.'],
   EFBIG: [
     'the file would exceed the size limit of this user or the file system',
