@@ -22,8 +22,9 @@ function summarize(before: Summary | undefined, { webhook, laneState, reason, at
   return {
     webhook,
     laneState: before ? later(before.laneState, laneState) : laneState,
-    successAt: reason === undefined ? attempt.at : before?.successAt,
-    failureAt: reason === undefined ? before?.failureAt : attempt.at,
+    // Requests of a webhook may end in another order than they began.
+    successAt: reason === undefined ? Math.max(attempt.at, before?.successAt ?? 0) : before?.successAt,
+    failureAt: reason === undefined ? before?.failureAt : Math.max(attempt.at, before?.failureAt ?? 0),
   };
 }
 

@@ -270,6 +270,26 @@ export function outcomesConformance(ready: () => Given): void {
       assert.deepEqual([webhook?.lastFailureAt, webhook?.lastSuccessAt], [AT + 2, AT + 3]);
     });
 
+    test('the last success and failure of a webhook never go back, whatever the order of outcomes', async () => {
+      const { store, lanes } = ready();
+      const { owner, hook, found } = await waiting(8);
+      const ats = [AT + 9, AT + 8, AT + 3, AT + 2, AT + 11, AT + 13, AT + 10, AT + 12];
+      const outcomes = found.map((made, i) => {
+        const attempt = { ...outcomeOf(made).attempt, at: ats[i] ?? AT };
+        return outcomeOf(made, i % 2 === 0 ? { attempt } : { ...retried, attempt });
+      });
+      const last = async () => {
+        const webhook = await store.webhooks.webhook(owner, hook);
+        return [webhook?.lastSuccessAt, webhook?.lastFailureAt];
+      };
+      await lanes().record(outcomes.slice(0, 2));
+      await lanes().record(outcomes.slice(2, 4));
+      assert.deepEqual(await last(), [AT + 9, AT + 8]);
+      // In one transaction.
+      await lanes().record(outcomes.slice(4));
+      assert.deepEqual(await last(), [AT + 11, AT + 13]);
+    });
+
     test('a failure that disables its webhook holds its waiting deliveries', async () => {
       const { store, create, due, record } = ready();
       const { owner, hook, found } = await waiting(2);

@@ -98,7 +98,8 @@ function stateWrites(db: DatabaseSync): (summary: Summary) => void {
   const note = db.prepare(`UPDATE webhooks
     SET paused_until = iif(generation = ?2, ?3, paused_until),
       failing_since = iif(generation = ?2, ?4, failing_since),
-      last_success_at = coalesce(?5, last_success_at), last_failure_at = coalesce(?6, last_failure_at)
+      last_success_at = coalesce(max(last_success_at, ?5), last_success_at, ?5),
+      last_failure_at = coalesce(max(last_failure_at, ?6), last_failure_at, ?6)
     WHERE id = ?1`);
   const disable = db.prepare(`UPDATE webhooks
     SET status = 'disabled', disabled_reason = ?
