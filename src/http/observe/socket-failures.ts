@@ -96,7 +96,7 @@ function stillInRequestLine(packet: unknown): boolean {
 
 function answer(error: AppError): string {
   const { status, fields, body } = errorAnswer(error);
-  const lines = Object.entries({ ...fields, connection: 'close' }).map(
+  const lines = Object.entries({ ...fields, date: new Date().toUTCString(), connection: 'close' }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   );
   return `HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;

@@ -57,6 +57,13 @@ test('header fields over 32 KiB are refused', async () => {
   failed(await get(`${'X'.repeat(40_000)}: x`), 43100);
 });
 
+test('an answer to a request that cannot be read has a Date', async () => {
+  const answer = await send('GET\r\n\r\n');
+  failed(answer, 40000);
+  const date = answer.headers.get('date') ?? '';
+  assert.equal(new Date(date).toUTCString(), date);
+});
+
 test('any number of header fields may be sent within that size', async () => {
   const many = Array.from({ length: 1100 }, () => 'X: x');
   assert.equal((await get(...many)).status, 200);
