@@ -17,8 +17,15 @@ export function readMigrations(store: 'postgres' | 'sqlite'): Migration[] {
   });
 }
 
-/** Throws if an applied migration differs from the program's, or excludes this program. */
-export function refuseOther(applied: readonly AppliedMigration[], known: readonly Migration[]): void {
+/**
+ * Throws if an applied migration differs from the program's, or excludes this program.
+ * @param store how messages begin
+ */
+export function refuseOther(
+  applied: readonly AppliedMigration[],
+  known: readonly Migration[],
+  store = 'The store',
+): void {
   for (const { version, checksum, compatibleFrom = version } of applied) {
     const migration = known[version - 1];
     if (migration && migration.checksum !== checksum) {
@@ -26,7 +33,7 @@ export function refuseOther(applied: readonly AppliedMigration[], known: readonl
     }
     if (compatibleFrom <= known.length) continue;
     throw new Error(
-      `The store was created by a newer version of plant-store (schema ${version}, this program knows up to ${known.length}); start that version instead`,
+      `${store} was created by a newer version of plant-store (schema ${version}, this program knows up to ${known.length}); start that version instead`,
     );
   }
 }

@@ -191,7 +191,10 @@ test('a store newer than the program ends the start with 1 and one line', async 
     db.close();
     const { code, stderr } = await run(['serve', '--port', '0', '--data-dir', folder]);
     assert.equal(code, 1);
-    assert.match(stderr, /^error: .*newer version of plant-store.*\n$/);
+    assert.match(
+      stderr,
+      /^error: The store .*plant-store\.db was created by a newer version of plant-store.*\n$/,
+    );
   });
 });
 

@@ -112,7 +112,10 @@ test('a store that is refused is closed', async (t) => {
   db.exec(`INSERT INTO migrations VALUES (99, '0099_later', '', ${AT})`);
   db.close();
   const options = { path, writer: 'inline', clock: { now: () => AT }, deliveryDelayMs: 0 } as const;
-  await assert.rejects(openSqliteStore({ ...options, onFatal: assert.ifError }), /newer version/);
+  await assert.rejects(
+    openSqliteStore({ ...options, onFatal: assert.ifError }),
+    /^Error: The store .*store\.db was created by a newer version/,
+  );
   assert.equal(existsSync(`${path}-wal`), false, 'the last to close a store deletes its log');
 });
 

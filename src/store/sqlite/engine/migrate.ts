@@ -4,8 +4,9 @@ import { readMigrations, refuseOther } from '../../migrations.ts';
 /** Applies missing migrations in one transaction. Refuses a newer store, and one whose applied migrations differ. */
 export function migrate(db: DatabaseSync, now: number, before: () => void = () => {}): void {
   const known = readMigrations('sqlite');
+  const store = `The store ${db.location()}`;
   // Without the write lock, so that opening a current store waits for nobody.
-  if (schemaOf(db, known)?.applied === known.length) return;
+  if (schemaOf(db, known, store)?.applied === known.length) return;
   refuseOtherProgram(db);
   before();
   try {
@@ -21,7 +22,7 @@ export function migrate(db: DatabaseSync, now: number, before: () => void = () =
          applied_at INTEGER NOT NULL
        ) STRICT`,
     );
-    const applied = schemaOf(db, known)?.applied;
+    const applied = schemaOf(db, known, store)?.applied;
     const insert = db.prepare('INSERT INTO migrations VALUES (?, ?, ?, ?)');
     for (const migration of known.slice(applied)) {
       db.exec(migration.sql);
@@ -51,11 +52,15 @@ export type Schema = { applied: number; known: number };
  * Reads the schema without the write lock. Undefined for a database without a plant store.
  * @throws Error as `migrate` does for a newer store or changed migrations
  */
-export function schemaOf(db: DatabaseSync, known = readMigrations('sqlite')): Schema | undefined {
+export function schemaOf(
+  db: DatabaseSync,
+  known = readMigrations('sqlite'),
+  store?: string,
+): Schema | undefined {
   if (!hasColumn(db, 'migrations', 'checksum')) return undefined;
   const rows = db.prepare('SELECT version, checksum FROM migrations ORDER BY version').all();
   const applied = rows.map((row) => ({ version: Number(row.version), checksum: String(row.checksum) }));
-  refuseOther(applied, known);
+  refuseOther(applied, known, store);
   return { applied: applied.length, known: known.length };
 }
 
