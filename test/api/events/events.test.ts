@@ -150,7 +150,8 @@ test('a cursor after which events have expired is refused, by the list and the s
   await service.beside(async ({ store, runtime }) => {
     const owner = (await store.access.users()).find(({ name }) => name === 'late')?.id ?? 0;
     const before = firstId('evt', runtime.clock.now() + 1000);
-    await store.chores.removeExpired({ before, from: { owner, event: '' }, limit: 3 });
+    // The events; on PostgreSQL, looking for their owner counts, too.
+    await store.chores.removeExpired({ before, from: { owner, event: '' }, limit: 4 });
   });
   for (const cursor of [beginning, first]) {
     failed(await service.request('GET', `/events?cursor=${cursor}`, { token }), 40007, /RETENTION_DAYS/);
