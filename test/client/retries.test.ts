@@ -46,6 +46,14 @@ suite('retries', { concurrency: true }, () => {
     });
   }
 
+  test('a refusal whose answer is cut off is asked for again', async (t) => {
+    const { gateway, store, asked } = await setUp(t);
+    await store.plants.create({ id: 1, name: 'Alder' });
+    gateway.script(gateway.cut(5));
+    await assert.rejects(store.plants.create({ id: 1, name: 'Birch' }), { status: 409, error: 40900 });
+    assert.deepEqual(asked(), ['POST', 'POST', 'POST']);
+  });
+
   test('each create has a key of its own', async (t) => {
     const { gateway, store } = await setUp(t);
     for (const name of ['Alder', 'Alder']) await store.plants.create({ name });

@@ -3,13 +3,21 @@ import { PlantStoreError } from './plant-store-error.ts';
 
 /** Turns the service's response into a value or an error. `base` is the URL of the service. */
 
+/** What `refused` reads from a response. A `Response` has it, but cannot be created with every status. */
+export type Answer = Pick<Response, 'status' | 'text'> & { headers: Pick<Headers, 'get'> };
+
 /** @throws like `parsed` */
 export async function jsonOf(base: string, response: Response): Promise<unknown> {
   const { status } = response;
-  const text = await response.text().catch((cause) => {
+  const text = await textOf(base, response);
+  return status === 204 ? undefined : parsed(base, status, text);
+}
+
+/** @throws PlantStoreError if the connection breaks first */
+function textOf(base: string, response: Answer): Promise<string> {
+  return response.text().catch((cause) => {
     throw unanswered(base, cause);
   });
-  return status === 204 ? undefined : parsed(base, status, text);
 }
 
 /**
@@ -36,16 +44,20 @@ export function unanswered(base: string, cause: unknown): PlantStoreError {
 
 type Thrown = { message?: string; code?: string };
 
-/** The error for a response other than 2xx to a request for that path. */
-export async function refused(base: string, path: string, response: Response): Promise<PlantStoreError> {
+/**
+ * The error for a response other than 2xx to a request for that path.
+ * @throws PlantStoreError if the connection breaks first: a retry may bring the reason
+ */
+export async function refused(base: string, path: string, response: Answer): Promise<PlantStoreError> {
   const { status, headers } = response;
   // The only response below 400 that gets here is a redirect, whose status and target a browser hides.
   if (status < 400) return redirected(base, path, response);
   const requestId = headers.get('x-request-id') ?? undefined;
   const fields = { status, requestId, retryAfter: secondsUntil(headers.get('retry-after') ?? '') };
+  const text = await textOf(base, response);
   try {
     // These members are read from whatever the body contains.
-    const { error, message } = readJson(await response.text()) as { error: unknown; message: unknown };
+    const { error, message } = readJson(text) as { error: unknown; message: unknown };
     if (typeof error === 'number' && typeof message === 'string') {
       return new PlantStoreError(message, { ...fields, error });
     }
@@ -55,7 +67,7 @@ export async function refused(base: string, path: string, response: Response): P
   return foreign(base, fields);
 }
 
-function redirected(base: string, path: string, { status, headers }: Response): PlantStoreError {
+function redirected(base: string, path: string, { status, headers }: Answer): PlantStoreError {
   const location = headers.get('location');
   // If the target ends in the same path, the rest of it is the `url` to use.
   const target = location?.endsWith(path) ? location.slice(0, -path.length) : location;
