@@ -1,4 +1,4 @@
-import { refused as refusedAt } from '../../packages/client/src/answers.ts';
+import { type Answer, refused as refusedAt } from '../../packages/client/src/answers.ts';
 import { PlantStoreError } from '../../packages/client/src/plant-store-error.ts';
 import { mayBeDone } from '../../packages/client/src/retries.ts';
 import type { Api } from './api-options.ts';
@@ -21,7 +21,7 @@ export function explained(error: unknown, asked: Asked): unknown {
 }
 
 /** Describes an answer other than 2xx to a request that the client did not send. */
-export async function refused(api: Api, method: string, response: Response): Promise<PlantStoreError> {
+export async function refused(api: Api, method: string, response: Answer): Promise<PlantStoreError> {
   const error = await refusedAt(api.url, '', response);
   const location = response.headers.get('location');
   return new PlantStoreError(sentenceOf(error, { api, method, location }), error);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
+import type { Answer } from '../../../packages/client/src/answers.ts';
 import type { PlantStoreError } from '../../../packages/client/src/plant-store-error.ts';
 import { mayBeDone, mayPass } from '../../../packages/client/src/retries.ts';
 import { refused, unanswered } from '../api-failure.ts';
@@ -85,7 +86,7 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
       });
       const before = answer.headers['idempotent-replayed'] === 'true';
       if (answer.statusCode !== 201) {
-        return { before, failure: await refused(api, 'POST', responseOf(answer, await answer.body.text())) };
+        return { before, failure: await refused(api, 'POST', answerOf(answer, await answer.body.text())) };
       }
       // A success repeats the plant that was sent.
       await answer.body.dump();
@@ -100,12 +101,12 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
 
 type Head = { statusCode: number; headers: NodeJS.Dict<string | string[]> };
 
-function responseOf({ statusCode, headers }: Head, text: string): Response {
-  const fields = ['location', 'retry-after'].map((name) => [name, String(headers[name] ?? '')]);
-  return new Response(text || null, {
+function answerOf({ statusCode, headers }: Head, text: string): Answer {
+  return {
     status: statusCode,
-    headers: Object.fromEntries(fields.filter(([, value]) => value)),
-  });
+    headers: { get: (name) => headers[name]?.toString() ?? null },
+    text: async () => text,
+  };
 }
 
 /** Whether every other row would fail the same way: wrong service, token, or limit of its user. */

@@ -29,6 +29,16 @@ test('an import waits no longer than --patience for a Retry-After of an hour, or
   });
 });
 
+test('an import ends at once at a status that only HTTP allows', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    receiver.usually({ status: 999, body: 'Denied' });
+    const load = ['plant', 'import', write('p.csv', 'name\nAlder\n')];
+    const said = wordsOf(await run(load, { ...env, PLANT_STORE_URL: receiver.url }), 1);
+    assert.match(said, /^error: \S+ answers 999, but not like a plant store\./m);
+    assert.equal(receiver.received.length, 1);
+  });
+});
+
 test('a fault of the service passes, or fails only the row that always causes it', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {
     const file = write('p.csv', 'name\nAlder\nBeech\n');
