@@ -1,4 +1,5 @@
 import type { Page } from '../../packages/client/src/pages.ts';
+import { Failure } from './failure.ts';
 import { requests } from './limits.ts';
 import { growingTable } from './terminal/table.ts';
 import { print, writeJson } from './terminal/terminal.ts';
@@ -24,6 +25,10 @@ export async function* pagesOf<Item>(
       if (!signal?.aborted) throw error;
     });
     if (page === undefined) return;
+    // Such a list would never end.
+    if (cursor !== undefined && page.next === cursor) {
+      throw new Failure('A page leads to itself: does a proxy ignore the query?');
+    }
     left -= page.items.length;
     cursor = page.next;
     yield page;

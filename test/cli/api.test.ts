@@ -132,6 +132,19 @@ for (const args of [
   });
 }
 
+test('an export ends when the pages of its list do not advance', async (t) => {
+  const url = await startStranger(t, ({ url }, response) => {
+    response.setHeader('link', '</plants?cursor=second>; rel="next"');
+    const me = { user: 'ann' };
+    const plants = [{ id: 1, name: 'Alder', owner: 'ann' }];
+    response.end(JSON.stringify(url === '/me' ? me : plants));
+  });
+  const exported = await run(['plant', 'export'], { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: TOKEN });
+  assert.equal(exported.code, 1);
+  assert.equal(exported.stdout, 'id,name,tag\n1,Alder,\n');
+  assert.match(exported.stderr, /^error: A page leads to itself:/);
+});
+
 test('a redirect does not take the token elsewhere', async (t) => {
   let asked = 0;
   const other = await startStranger(t, (_, response) => {

@@ -8,9 +8,8 @@ export type Answer = Pick<Response, 'status' | 'text'> & { headers: Pick<Headers
 
 /** @throws like `parsed` */
 export async function jsonOf(base: string, response: Response): Promise<unknown> {
-  const { status } = response;
   const text = await textOf(base, response);
-  return status === 204 ? undefined : parsed(base, status, text);
+  return response.status === 204 ? undefined : parsed(base, response.status, text);
 }
 
 /** @throws PlantStoreError if the connection breaks first */
@@ -52,9 +51,12 @@ export async function refused(base: string, path: string, response: Answer): Pro
   const { status, headers } = response;
   // The only response below 400 that gets here is a redirect, whose status and target a browser hides.
   if (status < 400) return redirected(base, path, response);
-  const requestId = headers.get('x-request-id') ?? undefined;
-  const fields = { status, requestId, retryAfter: secondsUntil(headers.get('retry-after') ?? '') };
   const text = await textOf(base, response);
+  const fields = {
+    status,
+    requestId: headers.get('x-request-id') ?? undefined,
+    retryAfter: secondsUntil(headers.get('retry-after') ?? ''),
+  };
   try {
     // These members are read from whatever the body contains.
     const { error, message } = readJson(text) as { error: unknown; message: unknown };
