@@ -12,11 +12,13 @@ export type Write = (text: string) => Promise<void>;
 /** @param isTerminal whether the output goes to a terminal */
 type Work<T> = (write: Write, isTerminal: boolean) => Promise<T>;
 
-type FileOptions = {
+export type FileOptions = {
   /** Permissions; by default the previous file's or, for a new file, the system's default. */
   mode?: number | undefined;
   /** Whether it may replace a file; otherwise, throws a `Failure`. */
   replaces: boolean;
+  /** Called when there is something to clean up soon: not while a pipe waits for its reader. */
+  onBegin?(): void;
 };
 
 /**
@@ -26,16 +28,18 @@ type FileOptions = {
  */
 export async function writeAtomically<T>(
   path: string,
-  { mode, replaces }: FileOptions,
+  { mode, replaces, onBegin }: FileOptions,
   work: Work<T>,
 ): Promise<T> {
   const target = await targetOf(path);
   if (target.isPlain) {
     if (target.mode !== undefined && !replaces) throw thereAlready(path);
+    onBegin?.();
     return replace(target.path, { mode: mode ?? target.mode, replaces }, work);
   }
   // Append, to keep what a shell or another command wrote there.
   await using file = await open(target.path, constants.O_WRONLY | constants.O_APPEND);
+  onBegin?.();
   return await work((text) => file.writeFile(text), isatty(file.fd));
 }
 

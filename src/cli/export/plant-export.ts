@@ -3,7 +3,7 @@ import type { Page } from '../../../packages/client/src/pages.ts';
 import { ConfigError } from '../../config/config.ts';
 import { serviceFor } from '../api.ts';
 import type { ApiFlags } from '../api-options.ts';
-import { unwritable, type Write, writeAtomically } from '../atomic-file.ts';
+import { type FileOptions, unwritable, type Write, writeAtomically } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { pagesOf } from '../pages.ts';
 import { showProgress } from '../terminal/progress.ts';
@@ -35,8 +35,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
   const service = serviceFor(flags, { patience: { stopping: stopping.signal } });
   const { user } = await service.me();
   const owner = flags.shared ? undefined : (flags.owner ?? user);
-  // Not before: until here there is nothing to clean up, and Ctrl+C ends the process at once.
-  const signal = file === undefined ? outputAbandoned() : interrupted(stopping);
+  const signal = file === undefined ? outputAbandoned() : stopping.signal;
   const order: ExportOrder = { file, format, owner, isOwn: owner === user, signal };
   const pages = pagesOf(service.plants.page, { limit: Infinity, signal });
   const progress = showProgress('Exporting');
@@ -46,7 +45,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
   const exporting =
     file === undefined
       ? walk(format === 'csv' ? writeCsv : writeJson)
-      : toFile(file, order, flags.force ?? false, walk);
+      : toFile(file, order, { replaces: flags.force ?? false, onBegin: () => interrupted(stopping) }, walk);
   const exported = await exporting.finally(progress.end);
   // An aborted export exported nothing.
   if (!signal.aborted) sayWhat(exported, order);
@@ -93,11 +92,11 @@ type ExportOrder = {
 async function toFile(
   file: string,
   { format, signal }: ExportOrder,
-  replaces: boolean,
+  options: FileOptions,
   walk: (write: Write) => Promise<Exported>,
 ): Promise<Exported> {
   const safe = format === 'csv' ? safeCsv : safeJson;
-  return writeAtomically(file, { replaces }, async (write, isTerminal) => {
+  return writeAtomically(file, options, async (write, isTerminal) => {
     const exported = await walk(isTerminal ? (text) => write(safe(text)) : write);
     if (signal.aborted) throw new Failure(`The export was stopped. ${file} is unchanged.`);
     return exported;
