@@ -6,7 +6,6 @@ import { servingLock } from '../../config/config.ts';
 import { lowerPriority } from '../../runtime.ts';
 import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
-import { openUnfinishedStore, type UnfinishedStore } from '../../store/sqlite/engine/unfinished-stores.ts';
 import { backUp } from '../../store/sqlite/files/backup.ts';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { storeSchema } from '../../store/sqlite/files/inspect.ts';
@@ -16,6 +15,7 @@ import { showWholeProgress, sizeText } from '../terminal/progress.ts';
 import { counted, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { argument, option, parseFile, settingOption, type Verb } from '../verb.ts';
 import { type EmbeddedStore, embeddedStore, fileFailure, onFiles } from './embedded-store.ts';
+import { inUnfinishedStore } from './interruptible-store.ts';
 import type { StoreFlags } from './store.ts';
 
 type BackupFlags = StoreFlags & { force?: true; json?: true };
@@ -55,14 +55,10 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
   using report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
-  let unfinished: UnfinishedStore | undefined;
-  using _handlers = onInterrupt(() => {
-    report[Symbol.dispose]();
-    unfinished?.[Symbol.dispose]();
-  });
   try {
-    unfinished = openUnfinishedStore(`${to}.partial-`);
-    const made = await backUp({ from: path, to, unfinished, replaces: force ?? false, report });
+    const made = await inUnfinishedStore(`${to}.partial-`, report, (unfinished) =>
+      backUp({ from: path, to, unfinished, replaces: force ?? false, report }),
+    );
     if (made === undefined) throw thereAlready(to);
     return made;
   } catch (error) {
@@ -129,22 +125,4 @@ function refuseTarget(to: string, { dataDir, path }: EmbeddedStore, { force }: B
     throw new Failure(`${to} is a device or a pipe. A backup must be a file, since it is read back.`);
   }
   if (there && !force) throw thereAlready(to);
-}
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
-/** Until its disposal. */
-function onInterrupt(cleanUp: () => void): Disposable {
-  function interrupted(signal: NodeJS.Signals): void {
-    cleanUp();
-    // Nothing handles it a second time, so it ends the process at once: an SQLite statement may run for long.
-    process.kill(process.pid, signal);
-  }
-
-  for (const signal of SIGNALS) process.once(signal, interrupted);
-  return {
-    [Symbol.dispose]() {
-      for (const signal of SIGNALS) process.off(signal, interrupted);
-    },
-  };
 }

@@ -16,6 +16,7 @@ import {
   lockAgainstServers,
   onFiles,
 } from './embedded-store.ts';
+import { inUnfinishedStore } from './interruptible-store.ts';
 import type { StoreFlags } from './store.ts';
 import { storeFailure } from './store-failure.ts';
 
@@ -57,7 +58,9 @@ async function replace(from: string, { path }: EmbeddedStore): Promise<Restored>
   using report = showWholeProgress(statSync(from).size);
   const now = systemRuntime(silentLog).clock.now();
   try {
-    return await restoreStore({ from, path, now, report });
+    return await inUnfinishedStore(`${path}.restoring-`, report, (unfinished) =>
+      restoreStore({ from, path, unfinished, now, report }),
+    );
   } catch (error) {
     throw asItWas(error, from, path);
   }

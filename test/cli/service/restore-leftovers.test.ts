@@ -18,9 +18,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { storePath } from '../../../src/config/config.ts';
+import { openUnfinishedStore } from '../../../src/store/sqlite/engine/unfinished-stores.ts';
 import { lockForServing } from '../../../src/store/sqlite/files/lock.ts';
 import { restoreStore } from '../../../src/store/sqlite/files/restore.ts';
-import { leftIn, plantsIn, restore, withBackup } from '../../../testkit/processes/backed-up-store.ts';
+import {
+  addPlants,
+  leftIn,
+  plantsIn,
+  restore,
+  withBackup,
+} from '../../../testkit/processes/backed-up-store.ts';
 import { killOnce, launch, outcomeOf, untilGreeted, withFolder } from '../../../testkit/processes/program.ts';
 import { failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
 
@@ -70,11 +77,33 @@ async function untilOpen({ pid }: { pid?: number | undefined }, path: string): P
   }
 }
 
+test('an interrupted restore leaves nothing', async () => {
+  await withBackup(async (folder, file) => {
+    const whole = join(dirname(file), 'whole');
+    await mkdir(whole);
+    await copyFile(storePath(folder), storePath(whole));
+    addPlants(whole, 300_000);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      const child = launch(['restore', storePath(whole), '--data-dir', folder]);
+      const ended = outcomeOf(child);
+      while ((await leftIn(folder)).length === 0) await pause(1);
+      child.kill(signal);
+      assert.equal((await ended).signal, signal);
+      assert.deepEqual(await leftIn(folder), []);
+    }
+    assert.equal(plantsIn(storePath(folder)), 5);
+  });
+});
+
+function restoreFrom(file: string, path: string, now: number) {
+  const unfinished = openUnfinishedStore(`${path}.restoring-`);
+  return restoreStore({ from: file, path, unfinished, now, report: { copied() {}, checks() {} } });
+}
+
 test('restores within one second, or after a killed one, keep each store under its own name', async () => {
   await withBackup(async (folder, file) => {
     const now = Date.now();
-    const restoreNow = () =>
-      restoreStore({ from: file, path: storePath(folder), now, report: { copied() {}, checks() {} } });
+    const restoreNow = () => restoreFrom(file, storePath(folder), now);
     const { before = '' } = await restoreNow();
     const kept = [before];
     for (let n = 0; n < 3; n++) {
@@ -96,7 +125,6 @@ test('restores within one second, or after a killed one, keep each store under i
 test('restores after one that was killed keep a damaged store together with its log', async () => {
   await withBackup(async (folder, file) => {
     const path = storePath(folder);
-    const report = { copied() {}, checks() {} };
     await withLongLog(path);
     const log = await readFile(`${path}-wal`);
     // What it leaves when it is killed right before it replaces the store.
@@ -105,7 +133,7 @@ test('restores after one that was killed keep a damaged store together with its 
     await writeFile(path, 'damaged'.repeat(2_000));
     await link(path, kept);
     for (let n = 0; n < 2; n++) {
-      const { before } = await restoreStore({ from: file, path, now: Date.now() + n * 1_000, report });
+      const { before } = await restoreFrom(file, path, Date.now() + n * 1_000);
       assert.equal(before === kept, n === 0);
     }
     assert.equal(await readFile(kept, 'utf8'), 'damaged'.repeat(2_000));

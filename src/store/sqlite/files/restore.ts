@@ -15,7 +15,7 @@ import { writes } from '../../../limits.ts';
 import { type Comparison, compareTokens } from '../access/revived-tokens.ts';
 import { isDamage } from '../engine/failure.ts';
 import { removeSizeRecord } from '../engine/size-record.ts';
-import { openUnfinishedStore } from '../engine/unfinished-stores.ts';
+import type { UnfinishedStore } from '../engine/unfinished-stores.ts';
 import { fileSize, flushFile, keepFile, replaceFile } from './durable-files.ts';
 import { makeLogDurable } from './durable-log.ts';
 import type { Contents } from './inspect.ts';
@@ -25,6 +25,8 @@ type RestoreOptions = {
   from: string;
   /** The store's file, in an existing folder. The caller holds the server lock. */
   path: string;
+  /** Where the backup is copied to and checked. It is removed in the end. */
+  unfinished: UnfinishedStore;
   now: number;
   report: WholeReport;
 };
@@ -41,9 +43,10 @@ export type Restored = Contents &
  * @throws errors of `copyAndCheck`, of SQLite (5, busy, when the store is in use) and of the file system; the store
  *   is then unchanged. UnflushedName when it is replaced, but a power cut may undo that
  */
-export async function restoreStore({ from, path, now, report }: RestoreOptions): Promise<Restored> {
+export async function restoreStore(options: RestoreOptions): Promise<Restored> {
+  const { from, path, now, report } = options;
+  using unfinished = options.unfinished;
   const interrupted = endInterrupted(path);
-  using unfinished = openUnfinishedStore(`${path}.restoring-`);
   const staged = unfinished.path;
   await stage(from, staged);
   const contents = await copyAndCheck({ from: undefined, path: staged }, report);
