@@ -77,6 +77,10 @@ const untrusted: Known = [
   "Set sslrootcert=… in DATABASE_URL to the authority's certificate, and use the host name in the server's certificate.",
   'its certificate is not trusted (%)',
 ];
+const foreign: Known = [
+  'Choose an empty database.',
+  'it has tables that this version of plant-store did not create (%)',
+];
 const starting: Known = ['Try again once the server accepts connections.'];
 
 /** By code of a system call or of TLS, or by SQLSTATE. */
@@ -113,6 +117,8 @@ const FINDINGS: Readonly<Record<string, Known>> = {
   '42501': [
     'Run plant-store migrate as the owner of the database, or make the role its owner: ALTER DATABASE … OWNER TO …',
   ],
+  '42703': foreign,
+  '42P07': foreign,
   '53100': ["Free up space on the server's disk."],
   '53200': [
     'Give the server more memory. If it lacks shared memory, raise its max_locks_per_transaction, or create fewer partitions.',

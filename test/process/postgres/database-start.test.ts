@@ -112,6 +112,20 @@ test('a server that accepts no writes', async (t) => {
   await refused(urlWith({ username }), /accepts no writes/);
 });
 
+test('tables of another program', async (t) => {
+  const { password, pathname } = new URL(database.url);
+  for (const table of ['plants', 'migrations']) {
+    const name = `${pathname.slice(1)}_other_${table}`;
+    await sql(`CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE template0`);
+    t.after(() => sql(`DROP DATABASE ${name} WITH (FORCE)`));
+    const url = urlWith({ password, pathname: `/${name}` });
+    await administer(url, `CREATE TABLE ${table} (id int)`);
+    const says =
+      /it has tables that this version of plant-store did not create \(.*\)\. Choose an empty database\.$/m;
+    await refused(url, says);
+  }
+});
+
 test('an encoding other than UTF-8', async (t) => {
   const name = `${new URL(database.url).pathname.slice(1)}_ascii`;
   await sql(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0`);
