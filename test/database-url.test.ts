@@ -105,19 +105,39 @@ test('a TLS mode that requires a certificate is translated for the client', () =
 });
 
 test('a TLS mode that would be ignored is refused, so that no password is sent without TLS', () => {
-  for (const query of [
-    'sslmode=bogus',
-    'sslmode',
-    'sslMode=require',
-    'ssl_mode=require',
-    'SSL-MODE=REQUIRED',
-  ]) {
+  for (const query of ['sslmode=bogus', 'sslmode']) {
     assert.throws(
       () => parseDatabaseUrl(`postgres://ann:canary@db/plants?application_name=x&${query}`),
       /^Error: The parameter sslmode must be one of disable, .*\.$/,
       query,
     );
   }
+});
+
+test('a parameter of TLS that would be ignored is refused, and is not repeated', () => {
+  for (const query of [
+    'sslMode=require',
+    'ssl_mode=require',
+    'SSL-MODE=REQUIRED',
+    'sslmod=verify-full',
+    'SSL=true',
+    'requiressl=1',
+    'tls=true',
+    'sslmode=verify-full&sslcrl=revoked.pem',
+    'sslmode=verify-full&ssl_min_protocol_version=TLSv1.3',
+  ]) {
+    assert.throws(
+      () => parseDatabaseUrl(`postgres://ann:canary@db/plants?application_name=x&${query}`),
+      /^Error: A parameter of TLS is unknown; known are sslmode, sslrootcert, .*\.$/,
+      query,
+    );
+  }
+});
+
+test('parameters that have nothing to do with TLS may be those of other clients', () => {
+  const query = 'connect_timeout=10&target_session_attrs=read-write&channel_binding=require';
+  const { urlFor } = parseDatabaseUrl(`postgres://db/plants?sslmode=verify-full&${query}`);
+  assert.ok(urlFor({ host: 'db', port: 5432 }).endsWith(query));
 });
 
 test('timeouts that would replace those of the service are refused by name', () => {

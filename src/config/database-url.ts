@@ -18,6 +18,8 @@ export type DatabaseUrl = {
 
 const PORT = 5432;
 const SSL_MODES = new Set(['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']);
+/** The parameters of TLS that the library reads; it ignores others. */
+const OF_TLS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation', 'ssl'];
 /** These would silently override the part before the question mark. */
 const OVERRIDING = new Set(['host', 'port', 'user', 'password', 'dbname', 'database']);
 /** These would silently override the limits that the service relies on. */
@@ -60,9 +62,12 @@ function checkParameter(name: string, value: string): void {
   if (OVERRIDING.has(name)) throw malformed();
   if (TIMEOUTS.has(name))
     throw new Error(`The service has its own ${name}; remove it from the database URL.`);
-  // A misspelt name would be ignored, and the connection would not use TLS.
-  if (/^ssl[-_]?mode$/i.test(name) && (name !== 'sslmode' || !SSL_MODES.has(value))) {
+  if (name === 'sslmode' && !SSL_MODES.has(value)) {
     throw new Error(`The parameter sslmode must be one of ${[...SSL_MODES].join(', ')}.`);
+  }
+  // With a misspelt name, the connection might not use TLS.
+  if (/ssl|tls/i.test(name) && !OF_TLS.includes(name)) {
+    throw new Error(`A parameter of TLS is unknown; known are ${OF_TLS.join(', ')}.`);
   }
 }
 
