@@ -49,6 +49,13 @@ describe('slices of long work on PostgreSQL', () => {
     });
   }
 
+  test('of the removal of a share', async () => {
+    await database.client.query(`INSERT INTO withdrawals VALUES (1, 'wh_1', 1, '', 'evt_z')`);
+    const read = await readPerSlice();
+    await database.client.query('DELETE FROM withdrawals');
+    assert.ok(read < 20 * LIMIT, `${read} rows`);
+  });
+
   test('of the removal of a webhook', async () => {
     await database.withStore(({ webhooks }) => webhooks.deleteWebhook(1, 'wh_1'));
     const read = await readPerSlice();

@@ -55,14 +55,18 @@ async function removeEvents(
   await query(REMOVE_EVENTS, [owner, old]);
 }
 
-/** @param lanes rows with `subscriber` and `webhook` */
+/**
+ * @param lanes rows with `subscriber` and `webhook`
+ * @param events ascending
+ */
 export async function removeDeliveries(
   lanes: readonly Row[],
   events: readonly string[],
   query: Query,
 ): Promise<void> {
+  const values = [lanes.map(({ subscriber }) => subscriber), lanes.map(({ webhook }) => webhook), events];
   // Attempts after the deliveries are locked, so that this sees those recorded meanwhile.
-  for (const removal of REMOVALS) await query(removal, [JSON.stringify(lanes), events]);
+  for (const removal of REMOVALS) await query(removal, values);
 }
 
 /** $1 and $2 a position, $3 the first event that has not expired, $4 how many owners to check. */
@@ -119,10 +123,15 @@ const LOCK_WAITING = statement`WITH locked AS MATERIALIZED (
   FROM locked
   WHERE state = 'pending' AND status <> 'deleted'`;
 
+/**
+ * Of arrays the server knows the lengths: of JSON it expects 100 rows, and would rather read the whole table. Servers
+ * before 17 look up a webhook that they expect few rows of, and read all it has: hence the range.
+ */
 const REMOVALS = ['deliveries', 'attempts'].map(
   (table) => statement`DELETE FROM ${table} t
-  USING json_to_recordset($1) AS l(subscriber int8, webhook text)
-  WHERE t.subscriber = l.subscriber AND t.webhook = l.webhook AND t.event = ANY ($2::text[])`,
+  USING unnest($1::int8[], $2::text[]) AS l(subscriber, webhook)
+  WHERE t.subscriber = l.subscriber AND t.webhook = l.webhook AND t.event = ANY ($3::text[])
+    AND t.event BETWEEN ($3::text[])[1] AND ($3::text[])[cardinality($3::text[])]`,
 );
 
 /** Notes the last removed event of the feed: earlier cursors are no longer accepted. */
