@@ -40,13 +40,21 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions) {
   let readableUntil = 0;
 
   const timer = files && setInterval(look, limits.lookEveryMs).unref();
+  let retry: NodeJS.Timeout | undefined;
 
   function look(): void {
     if (ended) return;
-    // SQLite knows the required sizes only between transactions; the next check is soon.
+    // SQLite knows the required sizes only between transactions. After a suspension of the process, a timer that reads
+    // may come before this one each time.
     if (!db.isTransaction) compareFiles();
+    else if (files) retry ??= setTimeout(lookAgain, 1).unref();
     if (failedRead) tryAgain(failedRead);
     if (hasWritten) over('writes');
+  }
+
+  function lookAgain(): void {
+    retry = undefined;
+    look();
   }
 
   function compareFiles(): void {
@@ -163,6 +171,7 @@ export function watchStore({ path, db, files, log, onFatal }: WatchOptions) {
     /** Stops watching after a last check. Throws if the files are not the store's any more: they must be left alone. */
     stop(): void {
       clearInterval(timer);
+      clearTimeout(retry);
       if (!ended) compareFiles();
       if (ended) throw ended;
     },
