@@ -1,12 +1,24 @@
-import { suite } from 'node:test';
+import { after, suite } from 'node:test';
 
 /**
  * Runs these test files (URLs) in one process. No test starts before the last file is loaded: node:test runs the hooks
  * `after` once it knows of no further test, even while another file waits for the service that it starts.
  */
 export function runTogether(files: readonly string[]): void {
+  after(endLate);
   const loaded = load(files);
   suite('the files are loaded', () => loaded);
+}
+
+/** How long services, browsers and databases take to end at most. */
+const END_MS = 60_000;
+
+/** What a failed test left running would otherwise keep the run waiting without end. */
+function endLate(): void {
+  setTimeout(() => {
+    process.stderr.write(`Something still runs ${END_MS} ms after the last test.\n`);
+    process.exit(1);
+  }, END_MS).unref();
 }
 
 /** Where a file starts a service or a database as it is loaded. */
