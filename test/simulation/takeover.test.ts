@@ -11,10 +11,10 @@ import { createReceivers } from './world/receivers.ts';
 import { drawScenario, noFaults } from './world/scenario.ts';
 import { createVirtualTime } from './world/virtual-time.ts';
 
-const SEEDS = 40;
+const SEEDS = 20;
 const WEBHOOKS = 8;
 /** By then each replica has its share of the lanes. */
-const SETTLED_MS = 12_000;
+const SETTLED_MS = 5_000;
 /** The contract: what a killed process had under way goes out again within this time. */
 const TAKEN_OVER_MS = 12_000;
 
