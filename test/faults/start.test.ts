@@ -9,13 +9,21 @@ import { keepSizeRecord } from '../../src/store/sqlite/engine/size-record.ts';
 import { lookAtFiles } from '../../src/store/sqlite/engine/store-files.ts';
 import { leftBehind } from '../../testkit/processes/left-behind.ts';
 import { WITHOUT_CAPABILITIES, whyNoPermissions } from '../../testkit/processes/permissions.ts';
-import { makePlace } from '../../testkit/processes/place.ts';
+import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import { type Outcome, run } from '../../testkit/processes/program.ts';
 import type { ServeOptions } from '../../testkit/processes/server.ts';
 
 /** What a start with unusable files reports: the file, the error code, and advice. */
 
 const NAMES = { database: 'plant-store.db', log: 'plant-store.db-wal', index: 'plant-store.db-shm' } as const;
+
+const MAY_NOT_MOUNT = 'this user may not mount such a file system';
+
+/** Makes the data folder with a file system of its own; false if this user may not. */
+function mounted({ dataDir }: Place, options: readonly string[]): boolean {
+  mkdirSync(dataDir);
+  return spawnSync('mount', [...options, dataDir]).status === 0;
+}
 
 const killedStore = await leftBehind(async (place) => {
   const server = await place.serve();
@@ -43,9 +51,7 @@ for (const [what, name] of [...Object.entries(NAMES), ['lock', 'serving.lock']] 
 
 test('a start on a read-only file system says so, and a restore, and doctor how to mend it, with a store and without one', async (t) => {
   const place = await makePlace(t);
-  mkdirSync(place.dataDir);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', place.dataDir]).status !== 0)
-    return t.skip('this user may not mount a file system');
+  if (!mounted(place, ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs'])) return t.skip(MAY_NOT_MOUNT);
   try {
     await (await place.serve()).kill();
     spawnSync('mount', ['-o', 'remount,ro', place.dataDir]);
@@ -73,9 +79,7 @@ test('a record of sizes that does not fit on the disk stops nothing', async (t) 
 
 test('a start on a full disk says so', async (t) => {
   const place = await makePlace(t);
-  mkdirSync(place.dataDir);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', place.dataDir]).status !== 0)
-    return t.skip('this user may not mount a file system');
+  if (!mounted(place, ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs'])) return t.skip(MAY_NOT_MOUNT);
   try {
     saysWhy(await place.serveInVain(), place.dataDir, 'ENOSPC', /Free up space/);
   } finally {
@@ -85,9 +89,7 @@ test('a start on a full disk says so', async (t) => {
 
 test('a start on a disk without a free inode says how to tell', async (t) => {
   const place = await makePlace(t);
-  mkdirSync(place.dataDir);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m,nr_inodes=1', 'tmpfs', place.dataDir]).status !== 0)
-    return t.skip('this user may not mount a file system');
+  if (!mounted(place, ['-t', 'tmpfs', '-o', 'size=8m,nr_inodes=1', 'tmpfs'])) return t.skip(MAY_NOT_MOUNT);
   try {
     saysWhy(await place.serveInVain(), place.dataDir, 'ENOSPC', /Free up space; .*df -i/);
   } finally {
@@ -97,13 +99,11 @@ test('a start on a disk without a free inode says how to tell', async (t) => {
 
 test('a start on a full disk with blocks of less than 4 KiB says so', async (t) => {
   const place = await makePlace(t);
-  mkdirSync(place.dataDir);
   const image = join(place.folder, 'image');
   writeFileSync(image, '');
   truncateSync(image, 8 * 1024 * 1024);
   const isMade = spawnSync('mkfs.ext4', ['-q', '-m', '0', '-b', '1024', image]).status === 0;
-  if (!isMade || spawnSync('mount', ['-o', 'loop', image, place.dataDir]).status !== 0)
-    return t.skip('this user may not mount a file system of that kind');
+  if (!isMade || !mounted(place, ['-o', 'loop', image])) return t.skip(MAY_NOT_MOUNT);
   try {
     await (await place.serve()).kill();
     const index = join(place.dataDir, NAMES.index);

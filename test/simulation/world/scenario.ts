@@ -106,7 +106,6 @@ function drawRules(random: Random): Rules {
     rereadMs: 5_000,
     rereadEachMs: random.pick([0, 1_000]),
     notMadeMs: 1_000,
-    complainEveryMs: 60_000,
     suspicions: 3,
     troubledMs: 10_000,
     unrecorded: random.pick([3, 20, 100]),
