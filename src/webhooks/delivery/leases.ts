@@ -15,7 +15,7 @@ export type LeaseStore = {
   take(replica: string, webhooks: readonly string[]): Promise<readonly LaneOfStore[]>;
   /** @param isUsed whether their rates may have been used just now */
   giveBack(replica: string, lanes: readonly LaneFence[], isUsed: boolean): Promise<void>;
-  /** The replica has stopped, without lanes. */
+  /** Ends its lease: the lanes that it still has are free. */
   end(replica: string): Promise<void>;
 };
 
@@ -56,6 +56,8 @@ export async function startLeases(parts: LeaseParts) {
   }
 
   async function renew(): Promise<void> {
+    // A renewal that was sent before, and carried out since, would keep the lanes of the life before from all.
+    if (!ownership.isBegun() && lives > 1) await store.end(`${name}-${lives - 1}`);
     const life = ownership.replica();
     const sentAt = timers.elapsed();
     const isOn = await store.renew(life, { isBegun: ownership.isBegun(), dispatches });

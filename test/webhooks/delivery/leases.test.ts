@@ -55,6 +55,23 @@ test('the lease ends even if lanes could not be given back', async () => {
   assert.deepEqual(calls, ['end']);
 });
 
+test('a replica that begins another life ends the lease of the one before, which a late renewal may have prolonged', async () => {
+  const renewals = [true, false];
+  const told: string[] = [];
+  const { store } = storeWith({
+    async renew(replica) {
+      told.push(`renew ${replica}`);
+      return renewals.shift() ?? true;
+    },
+    end: async (replica) => void told.push(`end ${replica}`),
+  });
+  const leases = await start(store);
+  // Renews the lease, which has ended.
+  await leases.drain();
+  assert.deepEqual(told, ['renew this-1', 'renew this-1', 'end this-1', 'renew this-2']);
+  await leases.stop();
+});
+
 test('a lane is suspect if another process left it, not if this one did under an earlier id', async () => {
   const renewals = [true, false];
   const leftBy: string[] = [];
