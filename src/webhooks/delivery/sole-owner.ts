@@ -20,7 +20,9 @@ export function soleOwner(
   let suspects = isCareful ? undefined : new Set<string>();
   return {
     async take(webhooks) {
-      suspects ??= await lanesWithWork(store);
+      const found = suspects ?? (await lanesWithWork(store));
+      // Another call may have found them, and taken some, meanwhile.
+      suspects ??= found;
       const left = suspects;
       // However the previous process ended, it may just have used the rate.
       const isInherited = elapsed() - begunAt < REFILL_MS;
