@@ -13,7 +13,7 @@ export type DueDelivery = {
   trace?: Trace | undefined;
   /** Since when it may be sent, in milliseconds since the Unix epoch. */
   due: number;
-  /** Attempts since its schedule began; `ANEW` when the schedule was restarted. */
+  /** Attempts since its schedule began. Below 0 after restarts, each of which lowers it, possibly during an attempt. */
   step: number;
   /** Increases with each recorded attempt and each redelivery: an older outcome settles nothing. */
   generation: number;
@@ -22,9 +22,6 @@ export type DueDelivery = {
   /** How often a process died that may have been sending it. */
   suspicions: number;
 };
-
-/** The step of a delivery whose schedule was restarted, possibly during an attempt. */
-export const ANEW = -1;
 
 /** How to send to a webhook. */
 export type LaneSettings = SigningKeys &

@@ -1,4 +1,4 @@
-import { ANEW, type Work } from '../../../src/webhooks/delivery/port.ts';
+import type { Work } from '../../../src/webhooks/delivery/port.ts';
 import type { AttemptRecord, EventType } from '../../../src/webhooks/port.ts';
 
 /** The rows of the store in memory, and operations that several of its parts share. */
@@ -124,6 +124,6 @@ export function removeDelivery(rows: Rows, { webhook, event }: DeliveryRow): voi
 
 /** Makes it due now with a new schedule, whatever its state and whether it is being sent. */
 export function beginAnew(rows: Rows, row: DeliveryRow): void {
-  Object.assign(row, { state: 'pending', step: ANEW, due: rows.now(), suspicions: 0 });
+  Object.assign(row, { state: 'pending', step: Math.min(row.step, 0) - 1, due: rows.now(), suspicions: 0 });
   pendingOf(rows, row.webhook).set(row.event.id, row);
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ANEW } from '../../../src/webhooks/delivery/port.ts';
 import { attemptsOf, deliveriesTo, deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { AT, type Given, outcomeOf } from '../../../testkit/stores/given.ts';
 
@@ -70,9 +69,20 @@ export function resendsConformance(ready: () => Given): void {
       assert.ok(made);
       await ready().replay(owner, hook);
       const [again] = await due(hook);
-      assert.deepEqual([again?.generation, again?.step], [made.generation, ANEW]);
+      assert.deepEqual([again?.generation, again?.step], [made.generation, -1]);
       assert.equal(await ready().record(outcomeOf(made)), 'settled');
       assert.equal((await due(hook, { now: AT + 1e6 })).length, 0);
+    });
+
+    test('a delivery replayed again during the attempt of a replay gets a new schedule', async () => {
+      const { due } = ready();
+      const { owner, hook } = await ready().subscriber(1);
+      await ready().replay(owner, hook);
+      const [made] = await due(hook);
+      assert.ok(made);
+      await ready().replay(owner, hook);
+      assert.equal(await ready().record(outcomeOf(made, failed)), 'anew');
+      assert.equal((await due(hook))[0]?.step, 0);
     });
 
     test('a delivery replayed during its last attempt gets a new schedule', async () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ANEW } from '../../../src/webhooks/delivery/port.ts';
 import { AT, type Given, outcomeOf, URL } from '../../../testkit/stores/given.ts';
 
 /** What owners do with their webhooks. */
@@ -112,7 +111,7 @@ export function webhooksConformance(ready: () => Given): void {
       const found = await due(hook);
       assert.deepEqual(
         found.map(({ step }) => step),
-        [ANEW, ANEW, ANEW],
+        [-1, -1, -1],
       );
     });
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { outcomeOf, pauseOf, poisonedOutcome, type Sent } from '../../../src/webhooks/delivery/outcome.ts';
-import { ANEW } from '../../../src/webhooks/delivery/port.ts';
 import type { Attempt } from '../../../src/webhooks/sending/attempt.ts';
 import { rules as usual } from './due.ts';
 
@@ -144,7 +143,7 @@ test('a delivery during which processes died has failed once more, which says no
 });
 
 test('a restarted schedule continues from its first step', () => {
-  assert.deepEqual(outcome({ status: 500 }, { step: ANEW }).next, {
+  assert.deepEqual(outcome({ status: 500 }, { step: -2 }).next, {
     state: 'pending',
     due: NOW + 5000,
     step: 1,

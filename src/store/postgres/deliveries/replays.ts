@@ -1,4 +1,3 @@
-import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind } from '../../event-ids.ts';
 import { FEED_TYPES } from '../../rows.ts';
 import { type Query, type Row, type Statement, statement } from '../engine/database.ts';
@@ -92,6 +91,9 @@ const WALK = statement`WITH heads AS MATERIALIZED (
   ) e
   ORDER BY e.id
   LIMIT $4`;
+
+/** A new schedule, which an attempt under way that fails does not take for the one before. */
+const ANEW = 'least(d.step, 0) - 1';
 
 /** Every event, including those that the webhook has no delivery for. A delivery in flight is not sent twice. */
 const EVENTS_AGAIN = statement`INSERT INTO deliveries AS d (subscriber, webhook, event, owner, state, attempts, step, due, leased, fence)

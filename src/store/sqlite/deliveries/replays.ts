@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ANEW } from '../../../webhooks/delivery/port.ts';
 import { behind, latest } from '../../event-ids.ts';
 import { ownersVisibleTo } from '../access/shares.ts';
 import { eventWalk } from './events.ts';
@@ -48,6 +47,9 @@ export function replays(db: DatabaseSync, outbox: OutboxWrites) {
     if (ids.length > 0) outbox.hasWork(replay.webhook, now);
   };
 }
+
+/** A new schedule, which an attempt under way that fails does not take for the one before. */
+const ANEW = 'min(step, 0) - 1';
 
 /** Returns the ids of the events in a slice. */
 type Again = (replay: Replay, now: number, limit: number) => readonly unknown[];
