@@ -48,6 +48,8 @@ export async function openDatabaseLanes(source: DatabaseSource, { log }: LanePar
   const { url, connections, pooled, port } = source;
   const database = openDatabase({ url: parseDatabaseUrl(url), connections, pooled, log });
   const clock = createDatabaseClock(() => performance.now());
+  // Without lanes hints are of no use; unread, they would wait in memory.
+  port.onmessage = () => {};
   const leases = await startLeases({
     store: laneOwners(database, clock),
     name: randomBytes(8).toString('hex'),
