@@ -112,8 +112,7 @@ function rotate(rotation: TokenRotation, asking?: Asking): Work<TokenRotationOut
 
 const REVOKE = statement`UPDATE tokens
   SET revoked_at = coalesce(revoked_at, $2)
-  WHERE id = $1 AND ($3::int8 IS NULL OR user_id = $3 AND ${IS_LIVE})
-  RETURNING 1`;
+  WHERE id = $1`;
 
 /** A locked one is just revoked or rotated, and then looked up anew, or another replica records the same. */
 const RECORD_USES = statement`UPDATE tokens t
@@ -185,10 +184,14 @@ export function tokenStore({ read }: Pick<Database, 'read'>, run: Run) {
     rotateToken: (rotation, asking, caller) => run(rotate(rotation, asking), caller),
     revokeToken: (id, at, user, caller) =>
       run(async (query, announced) => {
-        const isThere = (await query(REVOKE, [pathId(id), at, user])).length > 0;
-        // The trigger of the statement raises the epoch also when there is no such token.
+        const values = [pathId(id), at];
+        const [found] = await query(LOCK, values);
+        const isTheirs = user === undefined || (Number(found?.user_id) === user && found?.is_live === true);
+        // A statement that revokes nothing would change the access epoch, too.
+        if (!found || !isTheirs) return false;
+        await query(REVOKE, values);
         announced.access = true;
-        return isThere;
+        return true;
       }, caller),
     async recordUses(uses) {
       const rows = JSON.stringify(uses.map(({ id, on }) => ({ id, day: on })));
