@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError, retryLater } from '../errors.ts';
+import { AppError, type ErrorCode, retryLater } from '../errors.ts';
 import type { Caller } from '../idempotency/port.ts';
 import { writes } from '../limits.ts';
 import type { EndedBatch } from '../observability/port.ts';
@@ -55,6 +55,8 @@ export function groupCommit<Command>(
 ) {
   let queue: Waiting<Command>[] = [];
   let queuedBytes = 0;
+  /** The codes of commands that were answered before the batch under way ends. */
+  let early: ErrorCode[] = [];
   let underWay: Promise<void> | undefined;
   let scheduled = false;
   let closed = false;
@@ -89,8 +91,14 @@ export function groupCommit<Command>(
       commands: batch.length,
       waitMs,
       commitMs: elapsed() - begin,
-      failures: outcomes.flatMap((outcome) => (outcome instanceof AppError ? outcome.code : [])),
+      failures: [
+        ...early,
+        ...outcomes.flatMap((outcome, i) =>
+          outcome instanceof AppError && !batch[i]?.isAnswered ? outcome.code : [],
+        ),
+      ],
     });
+    early = [];
     const pauses = gathering !== undefined && batch.length >= gathering.many && !closed;
     // Before this batch is answered, so that the next one is already being written meanwhile.
     if (!pauses) commitNext();
@@ -108,11 +116,11 @@ export function groupCommit<Command>(
       dropStale();
       if (stage === 'begun') {
         const late = batch.filter(({ at }) => now - at > answerMs);
-        rejectAll(late, outcomeUnknown('The store did not answer in time', undefined));
+        refuse(late, outcomeUnknown('The store did not answer in time', undefined));
       } else if (ageOfFirst(batch, now) > beginMs) {
         // All of them: the transaction cannot begin for some only.
         stage = 'given up';
-        rejectAll(batch, unavailable(undefined));
+        refuse(batch, unavailable(undefined));
       }
     }, checkMs);
     return {
@@ -145,7 +153,16 @@ export function groupCommit<Command>(
     putQueue(queue.filter((waiting) => !isDropped(waiting)));
     const error = why();
     for (const { span } of dropped) span?.end({ failure: failureOf(error) });
-    rejectAll(dropped, error);
+    refuse(dropped, error);
+  }
+
+  function refuse(waiting: readonly Waiting<Command>[], error: AppError): void {
+    for (const one of waiting) {
+      if (one.isAnswered) continue;
+      one.isAnswered = true;
+      early.push(error.code);
+      one.reject(error);
+    }
   }
 
   function takeBatch(): Waiting<Command>[] {
@@ -188,7 +205,7 @@ export function groupCommit<Command>(
       schedule();
       const span = caller?.span?.begin('commit');
       return new Promise((resolve, reject) =>
-        queue.push({ command, bytes, at, caller, span, resolve, reject }),
+        queue.push({ command, bytes, at, caller, span, isAnswered: false, resolve, reject }),
       );
     },
     /** Whether `submit` would refuse a command now: checking that before the request is read costs far less. */
@@ -212,16 +229,14 @@ type Waiting<Command> = {
   caller: Waiter | undefined;
   /** The wait and the commit, if the caller's request is traced: one span for the batch would be in one trace only. */
   span: Span | undefined;
+  /** Whether it was refused before its batch ended. */
+  isAnswered: boolean;
   resolve(outcome: unknown): void;
   reject(error: unknown): void;
 };
 
 function ageOfFirst([first]: readonly Waiting<unknown>[], now: number): number {
   return first ? now - first.at : 0;
-}
-
-function rejectAll(waiting: readonly Waiting<unknown>[], error: unknown): void {
-  for (const { reject } of waiting) reject(error);
 }
 
 /** Ends each command's span, and answers it. */

@@ -11,17 +11,19 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 function steered(rules?: BatchRules<number>) {
   const batches: { commands: number[]; end: PromiseWithResolvers<unknown[]>; mayBegin(): boolean }[] = [];
   const time = { now: 0 };
+  /** Of each batch, as the metrics get them. */
+  const failures: EndedBatch['failures'][] = [];
   const commits = groupCommit<number>(
     (commands, mayBegin) => {
       const end = Promise.withResolvers<unknown[]>();
       batches.push({ commands, end, mayBegin });
       return end.promise;
     },
-    rules,
+    { ...rules, batchEnded: (batch) => void failures.push(batch.failures) },
     () => time.now,
   );
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  return { batches, commits, time, turn };
+  return { batches, commits, time, turn, failures };
 }
 
 const code = (wanted: number) => (error: unknown) => error instanceof AppError && error.code === wanted;
@@ -169,7 +171,7 @@ test('incompatible commands are committed separately, in order', async () => {
 });
 
 test('a command that waits too long after a batch is answered 50302, and not carried out', async () => {
-  const { batches, commits, time, turn } = steered({ patience: PATIENCE });
+  const { batches, commits, time, turn, failures } = steered({ patience: PATIENCE });
   const first = commits.submit(1, 1);
   await turn();
   assert.equal(batches[0]?.mayBegin(), true);
@@ -182,10 +184,11 @@ test('a command that waits too long after a batch is answered 50302, and not car
   assert.deepEqual(batches[1]?.commands, [3]);
   batches[1]?.end.resolve([3]);
   assert.equal(await young, 3);
+  assert.deepEqual(failures, [[50302], []]);
 });
 
 test('a batch that cannot start in time is answered 50302, and no longer starts', async () => {
-  const { batches, commits, time, turn } = steered({ patience: PATIENCE });
+  const { batches, commits, time, turn, failures } = steered({ patience: PATIENCE });
   const old = commits.submit(1, 1);
   time.now += 20;
   const young = commits.submit(2, 1);
@@ -195,10 +198,11 @@ test('a batch that cannot start in time is answered 50302, and no longer starts'
   assert.equal(batches[0]?.mayBegin(), false);
   batches[0]?.end.reject(new AppError(50302));
   await commits.close();
+  assert.deepEqual(failures, [[50302, 50302]]);
 });
 
 test('commands that started but do not end in time are answered 50301, each at its own deadline', async () => {
-  const { batches, commits, time, turn } = steered({ patience: PATIENCE });
+  const { batches, commits, time, turn, failures } = steered({ patience: PATIENCE });
   const old = commits.submit(1, 1);
   time.now += 10;
   const young = commits.submit(2, 1);
@@ -210,6 +214,7 @@ test('commands that started but do not end in time are answered 50301, each at i
   assert.equal(batches[0]?.mayBegin(), true);
   batches[0]?.end.resolve([1, 2]);
   assert.equal(await young, 2);
+  assert.deepEqual(failures, [[50301]]);
 });
 
 test('closing commits what is queued and refuses later commands with 50303', async () => {
