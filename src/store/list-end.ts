@@ -80,11 +80,23 @@ export function listEnds(reads: EndReads): Pick<PlantStore, 'end' | 'lastPage'> 
   };
 }
 
+/**
+ * The stretches that may have plants. Most pages end within two; of more, which a search finds mostly empty, those
+ * that are empty are found in one go.
+ */
+export async function* filled(reads: EndReads, stretches: readonly Stretch[], kind: OrderKind) {
+  yield* stretches.slice(0, 2);
+  const rest = stretches.slice(2);
+  if (rest.length === 0) return;
+  const owners = new Set(Array.from(await reads.count(rest, kind, 1), ({ last }) => last.owner));
+  yield* rest.filter(({ owner }) => owners.has(owner));
+}
+
 /** Counts at most `most` plants of the stretches; returns the last of them, and how many are left to count. */
 async function countOn(reads: EndReads, stretches: readonly Stretch[], kind: OrderKind, most: number) {
   let last: Position | undefined;
   let left = most;
-  for (const stretch of stretches) {
+  for await (const stretch of filled(reads, stretches, kind)) {
     const [counted] = await reads.count([stretch], kind, left);
     if (!counted) continue;
     last = counted.last;

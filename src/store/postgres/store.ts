@@ -20,7 +20,7 @@ import type { DatabaseOptions } from './engine/primary.ts';
 import { storeReads } from './engine/readings.ts';
 import { batched, createQueues, createWriter, type Queues } from './engine/writer.ts';
 import { creates } from './plants/creates.ts';
-import { keyStore } from './plants/idempotency.ts';
+import { keyStore } from './plants/kept-answers.ts';
 import { pageReads } from './plants/page-reads.ts';
 import { deletes } from './plants/plant-deletes.ts';
 import { endReads, namesCheck, plantPages } from './plants/plants.ts';
@@ -90,7 +90,7 @@ function storeOn({ database, cursorKeys, heartbeat }: Opened, options: PostgresO
       visibleOwners: visible.of,
       accessEpoch: heartbeat.epoch,
     },
-    keys: keyStore(database, queues.run),
+    keys: keyStore(database, queues),
     webhooks: webhookStore(database, queues.run),
     deliveries: deliveryStore(database, queues.run, visible),
     lanes,
@@ -114,6 +114,7 @@ type Parts = { database: Database; queues: Queues; visible: VisibleOwners };
 
 function plantStore({ database, queues, visible }: Parts, options: PostgresOptions): PlantStore {
   const creating = creates(options);
+  const ends = endReads(database, visible);
 
   return {
     async create(plant, caller) {
@@ -125,8 +126,8 @@ function plantStore({ database, queues, visible }: Parts, options: PostgresOptio
     delete: async (owner, id, caller) =>
       (await queues.submit(batched(deletes, { owner, id, caller }), COMMAND_BYTES, caller)) as boolean,
     // The other connections are for writes and single reads.
-    page: plantPages(pageReads(database, Math.ceil(options.connections / 2)), visible),
+    page: plantPages(pageReads(database, Math.ceil(options.connections / 2)), ends),
     hasNames: namesCheck(database, visible),
-    ...listEnds(endReads(database, visible)),
+    ...listEnds(ends),
   };
 }

@@ -76,6 +76,18 @@ export function keysConformance(ready: () => Given): void {
       assert.deepEqual(await kept(request), { fingerprint: 'f', ...request.answer });
     });
 
+    test('of such answers that arrive together the first of each key is stored', async () => {
+      const { store, user } = ready();
+      const { id } = await user();
+      const requests = ['k', 'l', 'k', 'm', 'l'].map((key, n) =>
+        once(id, { key, fingerprint: `${n}`, answer: { status: 409, location: undefined, body: '{}' } }),
+      );
+      const outcomes = await Promise.allSettled(requests.map(store.keys.keepAnswer));
+      const codes = outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 0));
+      assert.deepEqual(codes, [0, 0, 40901, 0, 40901]);
+      for (const n of [0, 1, 3]) assert.equal((await kept(once(id, requests[n])))?.fingerprint, `${n}`);
+    });
+
     test('a key belongs to its user, method and path', async () => {
       const { store, user } = ready();
       const request = once((await user()).id);

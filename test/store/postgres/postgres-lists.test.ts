@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
+import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
+import { silentLog } from '../../../src/runtime.ts';
+import { listEnds } from '../../../src/store/list-end.ts';
+import { visibleOwners } from '../../../src/store/postgres/access/visible-owners.ts';
+import { type Database, openDatabase } from '../../../src/store/postgres/engine/database.ts';
+import { pageReads } from '../../../src/store/postgres/plants/page-reads.ts';
+import { endReads, plantPages } from '../../../src/store/postgres/plants/plants.ts';
 import { countedDatabase } from '../../../testkit/stores/counted-database.ts';
+import { administer, makeStoreDatabase } from '../../../testkit/stores/postgres.ts';
 
 /** A page of a list reads few rows on PostgreSQL, however many the store has. */
 
@@ -70,4 +78,50 @@ describe('pages of lists on PostgreSQL', () => {
     });
     assert.ok(read < 20 * HOOKS, `of a plant: ${read} rows`);
   });
+});
+
+test('a search among the plants of 200 users, most of whom have no such name, takes few statements', async () => {
+  const { url, drop } = await makeStoreDatabase();
+  await administer(
+    url,
+    `INSERT INTO users (name, created_at) SELECT 'user-' || n, 0 FROM generate_series(1, 201) n;
+     INSERT INTO shares (owner, viewer, created_at) SELECT n, 1, 0 FROM generate_series(2, 201) n;
+     INSERT INTO plants (owner, id, name, folded, created_at)
+     SELECT n, 1, name, lower(name), 0
+     FROM generate_series(1, 201) n, LATERAL (SELECT CASE n WHEN 150 THEN 'Elm' ELSE 'Alder' END AS name) named`,
+  );
+  const database = openDatabase({
+    url: parseDatabaseUrl(url),
+    connections: 1,
+    pooled: false,
+    log: silentLog,
+  });
+  let statements = 0;
+  const read: Database['read'] = (...statement) => {
+    statements++;
+    return database.read(...statement);
+  };
+  const ends = endReads(
+    { read },
+    visibleOwners({ read }, () => 0),
+  );
+  const page = plantPages(pageReads({ read }, 1), ends);
+  const order = { prefix: 'e' };
+  const found = await page({
+    viewer: 1,
+    order,
+    from: undefined,
+    through: undefined,
+    limit: 5,
+    fields: ['id'],
+  });
+  assert.deepEqual(
+    { ...found, json: JSON.parse(found.json) },
+    { json: { id: 1 }, count: 1, next: undefined },
+  );
+  const last = await listEnds(ends).lastPage({ viewer: 1, order, count: 5 });
+  assert.deepEqual(last, { owner: 150, id: 1n, name: 'elm' });
+  assert.ok(statements < 10, `${statements} statements`);
+  await database.close();
+  await drop();
 });

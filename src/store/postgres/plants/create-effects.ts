@@ -55,6 +55,7 @@ export const ANNOUNCED = `(SELECT json_agg(owner) FROM makers) AS owners, (
 /** Announces the owners of new events, and the webhooks with new deliveries. */
 export function announce(announced: Announced, { owners, lanes }: Row): void {
   // `ANNOUNCED` selects arrays of this form, or null.
-  announced.owners.push(...((owners as number[] | null) ?? []));
-  announced.lanes.push(...((lanes as Work[] | null) ?? []));
+  // One by one: a call takes some 100 000 arguments at most.
+  for (const owner of (owners as number[] | null) ?? []) announced.owners.push(owner);
+  for (const lane of (lanes as Work[] | null) ?? []) announced.lanes.push(lane);
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Caller, KeyStore, Once, RequestKey } from '../../../idempotency/port.ts';
-import { ifFound, toKeptRecord } from '../../rows.ts';
+import type { Caller, Once, RequestKey } from '../../../idempotency/port.ts';
 import { hadEffect, KEY_USED, USER_GONE } from '../../write-outcomes.ts';
-import { type Bound, type Database, type Query, statement } from '../engine/database.ts';
+import { type Bound, type Query, statement } from '../engine/database.ts';
 
 /** What a key belongs to, as stored in the table. */
 export function requestOf({ method, path, key }: RequestKey): string {
@@ -47,23 +46,4 @@ export async function forCaller<T>(
   const { status, location, body } = once.answer;
   await query(INSERT, [user, requestOf(once), once.fingerprint, status, location, body, once.expiresAt]);
   return outcome;
-}
-
-const FIND = statement`SELECT fingerprint, status, location, body
-  FROM idempotency
-  WHERE user_id = $1 AND request = $2 AND expires_at > $3`;
-
-/** @param run `Queues.run` */
-export function keyStore(
-  { read }: Pick<Database, 'read'>,
-  run: <T>(work: (query: Query) => Promise<T>, caller: Caller) => Promise<T>,
-): KeyStore {
-  return {
-    keptAnswer: async (request, now) =>
-      ifFound((await read(FIND, [request.user, requestOf(request), now]))[0], toKeptRecord),
-    // The effect of this work is the record.
-    async keepAnswer(once) {
-      await run(async () => true, { user: once.user, hasLeft: () => false, once });
-    },
-  };
 }

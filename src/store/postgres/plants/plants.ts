@@ -1,19 +1,20 @@
 import { foldName } from '../../../plants/plant.ts';
 import type { PageQuery, PlantPage } from '../../../plants/port.ts';
-import type { EndReads } from '../../list-end.ts';
+import { type EndReads, filled } from '../../list-end.ts';
 import { eachKind, kindOf, type PagePart, pageOf, positionOf } from '../../plant-orders.ts';
 import type { VisibleOwners } from '../access/visible-owners.ts';
 import { type Database, type Query, statement } from '../engine/database.ts';
 import { inputOf, LAST, plantsIn, type ReadPart, STRETCHES } from './page-reads.ts';
 
 /** Reads one owner at a time: most viewers see only their own plants, and a page rarely spans three owners. */
-export function plantPages(readPart: ReadPart, visible: VisibleOwners) {
+export function plantPages(readPart: ReadPart, ends: EndReads) {
   return async (query: PageQuery): Promise<PlantPage> => {
     const { viewer, order, limit, fields } = query;
     const parts: PagePart[] = [];
     let wanted = limit + 1;
-    for (const stretch of await visible.stretches(viewer, query)) {
-      const part = await readPart(stretch, wanted, kindOf(order), fields);
+    const kind = kindOf(order);
+    for await (const stretch of filled(ends, await ends.stretches(viewer, query), kind)) {
+      const part = await readPart(stretch, wanted, kind, fields);
       if (!part) continue;
       parts.push(part);
       wanted -= part.count;

@@ -45,7 +45,7 @@ export function createHints(options: HintsOptions) {
   const { database, log } = options;
   const sender = randomBytes(8).toString('hex');
   const ear = options.listens ? listen(options, sender) : undefined;
-  let pending = nothingAnnounced();
+  let pending: Announced[] = [];
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<unknown> = Promise.resolve();
   let sentAt = -Infinity;
@@ -55,7 +55,7 @@ export function createHints(options: HintsOptions) {
     timer = undefined;
     sentAt = performance.now();
     const announced = compact(pending);
-    pending = nothingAnnounced();
+    pending = [];
     const messages = parts(announced).map((part) => JSON.stringify([sender, part] satisfies Message));
     sending = database.read(NOTIFY, [messages]).catch((error: unknown) => {
       log.debug({ err: error }, 'a hint was not sent');
@@ -64,12 +64,9 @@ export function createHints(options: HintsOptions) {
 
   return {
     send(announced: Announced): void {
-      pending.lanes.push(...announced.lanes);
-      pending.owners.push(...announced.owners);
-      pending.changed.push(...announced.changed);
-      pending.access ||= announced.access;
-      if (!isEmpty(pending))
-        timer ??= setTimeout(flush, Math.max(0, sentAt + limits.hintMs - performance.now()));
+      if (isEmpty(announced)) return;
+      pending.push(announced);
+      timer ??= setTimeout(flush, Math.max(0, sentAt + limits.hintMs - performance.now()));
     },
     async close(): Promise<void> {
       clearTimeout(timer);
@@ -84,10 +81,16 @@ function isEmpty({ lanes, owners, changed, access }: Announced): boolean {
   return lanes.length + owners.length + changed.length === 0 && !access;
 }
 
-function compact({ lanes, owners, changed, access }: Announced): Announced {
+function compact(all: readonly Announced[]): Announced {
   const first = new Map<string, Work>();
-  for (const lane of lanes) first.set(lane.webhook, together(first.get(lane.webhook), lane));
-  return { lanes: [...first.values()], owners: [...new Set(owners)], changed: [...new Set(changed)], access };
+  for (const lane of all.flatMap(({ lanes }) => lanes))
+    first.set(lane.webhook, together(first.get(lane.webhook), lane));
+  return {
+    lanes: [...first.values()],
+    owners: [...new Set(all.flatMap(({ owners }) => owners))],
+    changed: [...new Set(all.flatMap(({ changed }) => changed))],
+    access: all.some(({ access }) => access),
+  };
 }
 
 /** Splits hints into messages, because PostgreSQL limits one to less than 8000 bytes. */
