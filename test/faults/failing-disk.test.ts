@@ -133,24 +133,25 @@ test('on a full disk a verb beside the service says why it did nothing', { skip 
   faults.disarm();
 });
 
-test('a conflict that cannot be recorded under its key is not answered, since a retry may succeed', {
+test('a refusal that cannot be recorded under its key is not answered, since a retry may succeed', {
   skip,
 }, async (t) => {
   const { faults, server } = await served(t);
-  async function create(): Promise<Answer> {
+  async function create(key = 'later', body = '{"id":-7,"name":"Alder"}'): Promise<Answer> {
     const headers = {
       authorization: `Bearer ${TOKEN}`,
       'content-type': 'application/json',
-      'idempotency-key': 'later',
+      'idempotency-key': key,
     };
-    const body = '{"id":-7,"name":"Alder"}';
     const response = await fetch(`${server.url}/plants`, { method: 'POST', headers, body });
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
   succeeded(await server.request('POST', '/plants', { body: { id: -7, name: 'In the way' } }), 201);
   faults.arm({ op: 'write', error: 'ENOSPC', count: Infinity });
   failed(await create(), 50302);
+  failed(await create('empty', '{"name":""}'), 50302);
   faults.disarm();
+  failed(await create('empty', '{"name":""}'), 40002);
   succeeded(await server.request('DELETE', '/plants/-7'), 204);
   succeeded(await create(), 201);
   await server.stop();

@@ -39,8 +39,11 @@ export function answerFailure(
     const answer = reply.code(status).headers(headers).header('x-request-id', request.id);
     answerJson(answer).send(errorBody(code, message));
   };
-  if (request.keyed) void request.keyed.failed(failure).then(send);
-  else send(failure);
+  if (!request.keyed) send(failure);
+  else
+    void request.keyed
+      .failed(failure)
+      .then((unkept) => send(unkept === undefined ? failure : toAppError(unkept, request)));
 }
 
 function toAppError(error: unknown, request: FastifyRequest): AppError {

@@ -4,7 +4,6 @@ import { AppError, type ErrorCode, errorBody, statusOf } from '../../errors.ts';
 import type { Caller, CallerFor, KeptAnswer, KeyStore, Once, PlannedAnswer } from '../../idempotency/port.ts';
 import { idempotency as limits } from '../../limits.ts';
 import type { Runtime } from '../../runtime.ts';
-import { linesOf } from '../observe/request-log.ts';
 import { answerJson } from './body.ts';
 
 declare module 'fastify' {
@@ -20,8 +19,11 @@ type Keyed = {
   request: KeyedRequest;
   /** Frees the key after a success, whose answer was stored with its effect. */
   release(): void;
-  /** The same after a failure, whose answer is stored unless a retry may succeed. Never rejects. */
-  failed(failure: AppError): Promise<AppError>;
+  /**
+   * The same after a failure, whose answer is stored unless a retry may succeed. Resolves with the error that prevented
+   * that, to be answered instead: a retry might not meet the failure again.
+   */
+  failed(failure: AppError): Promise<unknown>;
 };
 
 /**
@@ -91,8 +93,8 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
   /** User, key and path of running requests. */
   const running = new Set<string>();
 
-  /** Makes this the request that runs under its key. `lines`: what the log says of it. */
-  function enter(request: KeyedRequest, lines: object): Keyed {
+  /** Makes this the request that runs under its key. */
+  function enter(request: KeyedRequest): Keyed {
     const { user, key, path } = request;
     // A key has no line break, so two entries never have the same text.
     const entry = `${user}\n${key}\n${path}`;
@@ -100,29 +102,14 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     if (running.has(entry)) throw stillRunning();
     running.add(entry);
     const release = () => void running.delete(entry);
-    const failed = (failure: AppError) => keepFailure(request, failure, lines).finally(release);
+    const failed = (failure: AppError) => keepFailure(request, failure).finally(release);
     return { request, release, failed };
   }
 
-  /** The answer to send: the failure, unless another replica has stored an answer to this key meanwhile. */
-  async function keepFailure(request: KeyedRequest, failure: AppError, lines: object): Promise<AppError> {
-    if (!isKept(failure.code)) return failure;
-    const body = errorBody(failure.code, failure.message);
-    try {
-      const answer = { status: failure.status, location: undefined, body };
-      await keys.keepAnswer({ ...request, answer });
-      return failure;
-    } catch (error) {
-      if (error instanceof AppError && error.code === 40901) return stillRunning();
-      // A retry may no longer meet the conflict, and would then do what was refused for good here.
-      if (failure.status === CONFLICT && error instanceof AppError) return error;
-      // Any other retry is refused in the same way without a record.
-      runtime.log.warn(
-        { err: error, ...lines },
-        'could not store the answer to a request with an Idempotency-Key',
-      );
-      return failure;
-    }
+  async function keepFailure(request: KeyedRequest, { code, message, status }: AppError): Promise<unknown> {
+    if (!isKept(code)) return undefined;
+    const answer = { status, location: undefined, body: errorBody(code, message) };
+    return keys.keepAnswer({ ...request, answer }).catch((error: unknown) => error);
   }
 
   async function begin(request: FastifyRequest, reply: FastifyReply, header: string): Promise<boolean> {
@@ -132,7 +119,7 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     // Checked before the running requests, which may be retries or use the key for something else.
     const record = await keys.keptAnswer(keyed, keyed.at);
     if (!record) {
-      request.keyed = enter(keyed, linesOf(request));
+      request.keyed = enter(keyed);
       return true;
     }
     if (record.fingerprint !== keyed.fingerprint) {
@@ -173,8 +160,6 @@ const KEY_RULE = `1 to ${limits.keyLength} characters: a string in quotation mar
 const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
 /** The characters of a token (RFC 9110 §5.6.2), and further ones common in ids. */
 const BARE = /^[\w!#$%&'*+.^`|~:/=@-]+$/;
-
-const CONFLICT = 409;
 
 /**
  * Excludes failures that may differ next time: those about the caller's identity, request rates, faults of the
