@@ -307,7 +307,7 @@ export const delivery = {
   notMadeMs: 1 * SECOND,
   /** How often to log that the machine lacks what a connection needs. */
   complainEveryMs: 60 * SECOND,
-  /** An attempt counts as failed after this many unclean exits during it: it may be the cause. */
+  /** An attempt counts as failed after this many unclean exits since it was noted: it may be the cause. */
   suspicions: 3,
   /** How often to search the store for deliveries without a hint. The pause is at most doubled after a slow search. */
   searchMs: 1 * SECOND,

@@ -11,6 +11,8 @@ export type Example = {
   cli?: string;
   /** Its source is the example. */
   client?: (store: PlantStore) => Promise<unknown>;
+  /** Members of the response, instead of those that suit any response of its schema. */
+  response?: Readonly<Record<string, unknown>>;
 };
 
 /** By `operationId`. */
@@ -42,7 +44,11 @@ export const examples: Readonly<Record<string, Example>> = {
     cli: 'webhook rotate wh_… --overlap 1d',
     client: (store) => store.webhooks.rotateSecret('wh_…', { overlap: 86_400 }),
   },
-  testWebhook: { cli: 'webhook test wh_… --wait', client: (store) => store.webhooks.test('wh_…') },
+  testWebhook: {
+    cli: 'webhook test wh_… --wait',
+    client: (store) => store.webhooks.test('wh_…'),
+    response: { type: 'plant.test', plant: { id: 0, name: 'Test plant', tag: 'test' } },
+  },
   replay: {
     cli: 'webhook replay wh_… --since 2026-11-21T08:00:00Z',
     client: (store) => store.webhooks.replay('wh_…', { since: '2026-11-21T08:00:00Z' }),
@@ -59,6 +65,11 @@ export const examples: Readonly<Record<string, Example>> = {
   getDelivery: {
     cli: 'delivery show wh_… evt_…',
     client: (store) => store.webhooks.delivery('wh_…', 'evt_…'),
+    response: {
+      state: 'delivered',
+      attempts: 1,
+      history: [{ at: '2026-11-21T08:00:00Z', durationMs: 31, address: '192.0.2.7', status: 204 }],
+    },
   },
   redeliver: {
     cli: 'delivery redeliver wh_… evt_…',
@@ -92,7 +103,12 @@ export const examples: Readonly<Record<string, Example>> = {
   createToken: {
     cli: "token create --own --label 'nightly import' --scopes plants:write --expires-in 90d",
     client: (store) => store.tokens.create({ label: 'nightly import', scopes: ['plants:write'] }),
+    response: { token: 'pst_…' },
   },
-  rotateToken: { cli: 'token rotate tok_… --own', client: (store) => store.tokens.rotate('tok_…') },
+  rotateToken: {
+    cli: 'token rotate tok_… --own',
+    client: (store) => store.tokens.rotate('tok_…'),
+    response: { token: 'pst_…' },
+  },
   revokeToken: { cli: 'token revoke tok_… --own', client: (store) => store.tokens.revoke('tok_…') },
 };

@@ -83,7 +83,7 @@ function operationPage(id: string, operation: Operation): string {
     section('Body', ['Member', 'Type', 'Meaning'], memberRows(body ?? {}, true)),
     `## Response\n\n\`${success.status}\`: ${success.description}`,
     ...Object.entries(success.headers ?? {}).map(([name, text]) => `\`${name}\`: ${text}`),
-    ...answerParts(success),
+    ...answerParts(success, examples[id]?.response),
     errorsPart(operation),
   ]
     .filter((part) => part !== '')
@@ -123,10 +123,11 @@ function parameterRow({ name, place, schema }: Parameter): string[] {
   return [`${code(name)} in the ${place}`, typeOf(schema) + need, schema.description ?? ''];
 }
 
-function answerParts({ schema, type }: Partial<Operation['success']>): string[] {
+function answerParts({ schema, type }: Partial<Operation['success']>, members?: object): string[] {
   if (!schema || type !== undefined) return [];
+  const sample = Object.assign(Object(sampleOf(schema)), members);
   return [
-    `\`\`\`json\n${JSON.stringify(sampleOf(schema), null, 2)}\n\`\`\``,
+    `\`\`\`json\n${JSON.stringify(sample, null, 2)}\n\`\`\``,
     table(['Member', 'Type', 'Meaning'], memberRows(schema, false)),
   ];
 }

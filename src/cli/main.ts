@@ -114,7 +114,7 @@ function emptyProgram(): Command {
     // `meantArgs` handles it.
     .helpCommand(false)
     // Commander accepts it anywhere on the command line.
-    .option('-q, --quiet', 'print only errors on standard error')
+    .option('-q, --quiet', 'print only results, errors, questions')
     .showHelpAfterError('(See --help for usage.)')
     .exitOverride()
     .configureOutput({

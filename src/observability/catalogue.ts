@@ -115,7 +115,7 @@ export const catalogue = {
   deliveriesUnderWay: {
     name: 'plant_store_deliveries_under_way',
     type: 'gauge',
-    help: `Deliveries in flight, at most ${delivery.inAll}.`,
+    help: `Deliveries in flight, at most ${delivery.inAll} and a manual one.`,
   },
   lanes: {
     name: 'plant_store_delivery_lanes',

@@ -93,7 +93,7 @@ const properties = {
     enum: ['enabled', 'disabled'],
     description: 'whether deliveries are sent; if not, they are held',
   },
-  disabledReason: { type: 'string', description: 'why the service disabled it; absent if you did' },
+  disabledReason: { type: 'string', description: 'why it is disabled; absent if you disabled it' },
   pausedUntil: timeSchema(
     'nothing is sent before this time, because the receiver requested a pause; absent without a pause',
   ),

@@ -48,6 +48,11 @@ test('every operation has examples, and they name only parameters, verbs and fla
   }
 });
 
+test('the example of a test event has its type and its plant', () => {
+  const page = read('docs/reference/operations/test-webhook.md');
+  assert.match(page, /"type": "plant.test",\s+"plant": \{\s+"id": 0,/);
+});
+
 type Operation = { operationId: string; parameters?: { name?: string }[] };
 
 /** The verb or the flags of a command that the reference does not have. */

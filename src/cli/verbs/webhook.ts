@@ -164,7 +164,7 @@ export const verbs: Verbs = remote({
     arguments: [webhookId()],
     options: [
       required('--since <time>', sinceRule, parseTime),
-      option('--state <state>', 'only events in this state (default: all)').choices(deliveryStates),
+      option('--state <state>', 'only deliveries in this state (default: all)').choices(deliveryStates),
       option('--json', 'print a JSON object {count}'),
     ],
     examples: [
