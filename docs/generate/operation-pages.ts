@@ -31,9 +31,17 @@ The HTTP API. Each operation has a page with its parameters, errors and examples
 serves at \`/docs/api\`, you can also try it there. [openapi.json](openapi.json) says the same to programs.
 
 The examples expect the URL of a service in \`$API\` and a token in \`$TOKEN\`. The command line reads both from a
-[profile](cli.md#where-the-service-is-and-as-whom), and \`store\` is a [typed client](../how-to/use-the-client.md).`;
+[profile](cli.md#where-the-service-is-and-as-whom), and \`store\` is a [typed client](../how-to/use-the-client.md).
 
-const END = `## Without a token
+Ignore members, header fields and types of events that you do not know: later versions may add some.`;
+
+const END = `## One plant
+
+To read one plant, list from its id: \`GET /plants?from=7&limit=1&fields=id,name,tag,owner\`. Compare id and owner: if
+there is no such plant, you get the next one. A plant never changes. To correct one, delete it and create it again,
+which announces it again.
+
+## Without a token
 
 \`/console\`, \`/docs\`, \`/openapi.json\`, \`/healthz\` (liveness) and \`/readyz\` (readiness) need no token.
 
