@@ -12,11 +12,11 @@ type Owned = { fence: number; keptUntil: number };
 
 /**
  * Which lanes this replica takes, keeps and hands over, without I/O: callers report events with the time of the
- * monotonic clock. Each lane has a favourite among the dispatching replicas, the same for all that see the same
- * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes its
- * favourites, and lanes without an owner for a while, since replicas may briefly see different members. An owner keeps
- * a lane until its lease ends or another is its favourite. An orphan stays a while longer: its favourite may ignore it
- * again.
+ * monotonic clock. Each lane has a preferred replica among those that dispatch, the same for all that see the same
+ * replicas. So lanes spread evenly, and a joining or leaving replica moves only its share. A replica takes the lanes it
+ * is preferred for, and lanes without an owner for a while, since replicas may briefly see different members. An owner
+ * keeps a lane until its lease ends or another is preferred. An orphan stays a while longer: its preferred replica may
+ * ignore it again.
  */
 export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }: Bounds<typeof limits>) {
   let self = '';
@@ -27,7 +27,7 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
   /** Lanes of others that had no owner when last seen. */
   const orphans = new Map<string, Unowned>();
 
-  const isFavourite = (webhook: string) => favouriteOf(webhook, members) === self;
+  const isPreferred = (webhook: string) => preferredOf(webhook, members) === self;
   const endsAt = () => renewedAt + leaseMs - marginMs;
 
   function isOrphan(webhook: string, now: number): boolean {
@@ -47,7 +47,7 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
   return {
     /** Which of these lanes, apparently without an owner, this replica may try to take now. */
     wants: (webhooks: readonly string[], now: number) =>
-      now < endsAt() ? webhooks.filter((webhook) => isFavourite(webhook) || isOrphan(webhook, now)) : [],
+      now < endsAt() ? webhooks.filter((webhook) => isPreferred(webhook) || isOrphan(webhook, now)) : [],
     taken(webhook: string, fence: number, now: number): void {
       lanes.set(webhook, { fence, keptUntil: orphans.delete(webhook) ? now + keptMs : now });
     },
@@ -68,7 +68,7 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
     /** Whether deliveries of this lane may be sent now: this replica owns it, and the lease has not ended. */
     mayServe: (webhook: string, now: number) => now < endsAt() && lanes.has(webhook),
     /** Whether this replica is responsible for the lane. */
-    isFor: (webhook: string) => lanes.has(webhook) || isFavourite(webhook),
+    isFor: (webhook: string) => lanes.has(webhook) || isPreferred(webhook),
     /** The id of this replica; a new one after each lease that ended. */
     replica: () => self,
     isBegun: () => renewedAt > -Infinity,
@@ -88,7 +88,7 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
       const isAnyGone = members.some((member) => !next.includes(member));
       members = next;
       const leaving = [...lanes].flatMap(([webhook, { keptUntil }]) =>
-        now >= keptUntil && !isFavourite(webhook) ? [webhook] : [],
+        now >= keptUntil && !isPreferred(webhook) ? [webhook] : [],
       );
       return { leaving, isAnyGone };
     },
@@ -108,16 +108,16 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
 }
 
 /** The replica with the highest weight for this lane (rendezvous hashing); undefined without replicas. */
-export function favouriteOf(webhook: string, members: readonly string[]): string | undefined {
-  let favourite: string | undefined;
+export function preferredOf(webhook: string, members: readonly string[]): string | undefined {
+  let preferred: string | undefined;
   let most = -1;
   for (const member of members) {
     const weight = hash(`${member} ${webhook}`);
     if (weight <= most) continue;
-    favourite = member;
+    preferred = member;
     most = weight;
   }
-  return favourite;
+  return preferred;
 }
 
 /** FNV-1a, with its bits then mixed as in MurmurHash3: ids that differ in one character must be far apart. */

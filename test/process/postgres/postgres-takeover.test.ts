@@ -9,7 +9,7 @@ import { ownerOf } from '../../../testkit/service/owner.ts';
 import { startWatch } from '../../../testkit/service/running-time.ts';
 import { administer, makeDatabase } from '../../../testkit/stores/postgres.ts';
 
-/** So many that one replica is not the favourite for all of them: that would be one run in 30 000. */
+/** So many that one replica is not preferred for all of them: that would be one run in 30 000. */
 const WEBHOOKS = 16;
 const WITHIN_MS = 12_000;
 

@@ -78,7 +78,7 @@ describe('lanes of several replicas', () => {
   /** As if the replica had been killed, and its lease had ended. */
   const endLeases = () => sql('UPDATE replicas SET alive_until = 0');
 
-  /** Two replicas that see each other, and a lane with this many deliveries whose favourite is the first. */
+  /** Two replicas that see each other, and a lane with this many deliveries for which the first is preferred. */
   async function two(count: number) {
     const one = await replica();
     const { owner, hook } = await one.subscriber(count);
@@ -315,7 +315,7 @@ describe('lanes of several replicas', () => {
       const ahead = await delivering(10 * MINUTE);
       const behind = await delivering(-10 * MINUTE);
       const lanes = [];
-      // One replica is the favourite for all of these in one of 30 000 runs.
+      // One replica is preferred for all of these in one of 30 000 runs.
       for (let n = 0; n < 16; n++) lanes.push(await subscribe(ahead));
       const owners = new Set<unknown>();
       const noteOwners = async () => {

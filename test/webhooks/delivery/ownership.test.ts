@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lanes as limits } from '../../../src/limits.ts';
-import { createOwnership, favouriteOf } from '../../../src/webhooks/delivery/ownership.ts';
+import { createOwnership, preferredOf } from '../../../src/webhooks/delivery/ownership.ts';
 
 const RULES = { ...limits, leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000, keptMs: 60_000 };
 const LANES = Array.from({ length: 10_000 }, (_, n) => `wh_01k0c3t2v4${String(n).padStart(16, '0')}`);
@@ -21,14 +21,14 @@ function takeAll(ownership: ReturnType<typeof createOwnership>, now: number): st
   return wanted;
 }
 
-/** A lane whose favourite among these is this one. */
-const laneOf = (favourite: string, members: readonly string[]) =>
-  LANES.find((webhook) => favouriteOf(webhook, members) === favourite) ?? '';
+/** A lane for which this one is preferred among these. */
+const laneOf = (preferred: string, members: readonly string[]) =>
+  LANES.find((webhook) => preferredOf(webhook, members) === preferred) ?? '';
 
 const sharesOf = (members: readonly string[]) =>
-  [...Map.groupBy(LANES, (webhook) => favouriteOf(webhook, members)).values()].map(({ length }) => length);
+  [...Map.groupBy(LANES, (webhook) => preferredOf(webhook, members)).values()].map(({ length }) => length);
 
-describe('favourites', () => {
+describe('preferred replicas', () => {
   test('10 000 lanes are even within a twentieth over two to seven replicas', () => {
     for (let count = 2; count <= 7; count++) {
       const members = Array.from({ length: count }, (_, n) => `replica-${n}`);
@@ -42,7 +42,7 @@ describe('favourites', () => {
   test('the order in which replicas are seen changes nothing', () => {
     const members = ['a', 'b', 'c'];
     for (const webhook of LANES.slice(0, 100))
-      assert.equal(favouriteOf(webhook, members), favouriteOf(webhook, members.toReversed()));
+      assert.equal(preferredOf(webhook, members), preferredOf(webhook, members.toReversed()));
   });
 
   test('adding or removing a replica moves only its own share', () => {
@@ -51,9 +51,9 @@ describe('favourites', () => {
       ['a', 'b', 'c'],
     ];
     const moved = LANES.filter(
-      (webhook) => favouriteOf(webhook, two ?? []) !== favouriteOf(webhook, three ?? []),
+      (webhook) => preferredOf(webhook, two ?? []) !== preferredOf(webhook, three ?? []),
     );
-    assert.ok(moved.every((webhook) => favouriteOf(webhook, three ?? []) === 'c'));
+    assert.ok(moved.every((webhook) => preferredOf(webhook, three ?? []) === 'c'));
     assert.ok(moved.length < LANES.length * 0.4, `${moved.length} moved`);
   });
 });
@@ -63,7 +63,7 @@ describe('a replica', () => {
     assert.equal(takeAll(replica('a', ['a']), 1).length, LANES.length);
   });
 
-  test('takes the lanes whose favourite it is, so that all replicas together take each lane once', () => {
+  test('takes the lanes it is preferred for, so that all replicas together take each lane once', () => {
     const members = ['a', 'b', 'c'];
     const taken = members.flatMap((self) => takeAll(replica(self, members), 1));
     assert.equal(taken.length, LANES.length);
@@ -76,7 +76,7 @@ describe('a replica', () => {
     const { leaving: moved } = ownership.see(['a', 'b', 'c'], 2);
     assert.deepEqual(
       moved,
-      own.filter((webhook) => favouriteOf(webhook, ['a', 'b', 'c']) === 'c'),
+      own.filter((webhook) => preferredOf(webhook, ['a', 'b', 'c']) === 'c'),
     );
     assert.deepEqual(ownership.see(['a', 'b', 'c'], 3).leaving, moved, 'until it has given them back');
     ownership.drop(moved);
@@ -97,7 +97,7 @@ describe('a replica', () => {
   test('takes the lanes of one that is gone as soon as it disappears', () => {
     const ownership = replica('a', ['a', 'b']);
     takeAll(ownership, 1);
-    const others = LANES.filter((webhook) => favouriteOf(webhook, ['a', 'b']) === 'b');
+    const others = LANES.filter((webhook) => preferredOf(webhook, ['a', 'b']) === 'b');
     assert.deepEqual(ownership.wants(others, 2), []);
     ownership.see(['a'], 3);
     assert.deepEqual(ownership.wants(others, 4), others);
@@ -110,14 +110,14 @@ describe('a replica', () => {
     assert.equal(ownership.see(['a', 'c'], 3).isAnyGone, false);
   });
 
-  test('takes a lane that its favourite ignores for some seconds', () => {
+  test('takes a lane that its preferred replica ignores for some seconds', () => {
     const ownership = replica('a', ['a', 'b']);
     const lane = laneOf('b', ['a', 'b']);
     for (const now of [1_000, 2_000, 4_000, 5_900]) assert.deepEqual(ownership.wants([lane], now), []);
     assert.deepEqual(ownership.wants([lane], 6_000), [lane]);
   });
 
-  test('hands over at its next look what it took after the new favourite appeared', () => {
+  test('hands over at its next look what it took after the new preferred replica appeared', () => {
     const ownership = replica('a', ['a']);
     const lane = laneOf('b', ['a', 'b']);
     assert.deepEqual(ownership.wants([lane], 1), [lane]);
@@ -126,7 +126,7 @@ describe('a replica', () => {
     assert.deepEqual(ownership.see(['a', 'b'], 4).leaving, [lane]);
   });
 
-  test('hands a lane that it took as an orphan over to its favourite after a while', () => {
+  test('hands a lane that it took as an orphan over to its preferred replica after a while', () => {
     const ownership = replica('a', ['a', 'b']);
     const lane = laneOf('b', ['a', 'b']);
     for (const now of [1_000, 6_000]) ownership.wants([lane], now);
@@ -175,7 +175,7 @@ describe('a replica', () => {
     const mine = ownership.wants(LANES, 3);
     assert.deepEqual(
       mine,
-      LANES.filter((webhook) => favouriteOf(webhook, ['b', 'c']) === 'c'),
+      LANES.filter((webhook) => preferredOf(webhook, ['b', 'c']) === 'c'),
     );
   });
 
