@@ -37,9 +37,9 @@ export const http = {
   connections: 10_000,
   /** Requests of one connection that may wait for earlier responses. Few clients pipeline at all. */
   pipelinedRequests: 4,
-  /** The same on all connections together, each of some 4 KiB: what a client sent in one piece is more than a few. */
+  /** Waiting requests of all connections, some 4 KiB each. One packet may contain many. */
   waitingRequests: 10_000,
-  /** The share of the free ones of these that one connection may take. */
+  /** How much of the free room for waiting requests one connection may take. */
   waitingShare: 1 / 10,
   /** The share of the free connections that one client may hold: one IPv4 address, or one IPv6 /64. */
   connectionShare: 1 / 2,
@@ -59,7 +59,7 @@ export const http = {
   lateMs: 100,
   /** How long requests must be late before it counts as overload. A burst or a pause of the process is shorter. */
   patienceMs: SECOND / 4,
-  /** The late slices needed as well: a process that was suspended has had fewer. */
+  /** How many slices must be late, too: after a suspension there are fewer. */
   lateSlices: 5,
   /** Requests that may always wait, so that a few clients may keep sending slow requests. */
   leastRoom: 100,
@@ -264,8 +264,8 @@ export const database = {
   /** How long to wait before retrying a server that has no free connection slots. */
   contestedMs: 50,
   /**
-   * The pause between checks whether a commit's events have become visible in the feed. It doubles from the first to
-   * the most while the same transaction holds them back; the most is how late followers may see them once it ends.
+   * The pause between checks whether a commit's events have become visible in the feed. It doubles while the same
+   * transaction holds them back; once it ends, followers see them after the longest pause at the latest.
    */
   settleMs: { first: 20, most: SECOND / 2 },
   /** The pause between attempts to listen for hints. It doubles from the first to the most. */

@@ -10,10 +10,10 @@ not start: it exits with code 2 and prints one line for each problem. Every verb
 
 const NOTES = `## Notes
 
-**\`BOOTSTRAP_TOKEN\`** has no flag, because everybody on the machine can see a command line. Set only one of it and
-\`BOOTSTRAP_TOKEN_FILE\`. The token acts for the user \`admin\`, with every scope. Starting with another value replaces
-it; starting without one keeps it. Tokens created with \`plant-store token create\` are not affected. If neither is set,
-the first start creates a token and prints it once.
+**\`BOOTSTRAP_TOKEN\`** has no flag, because everybody on the machine can see a command line. Set it or
+\`BOOTSTRAP_TOKEN_FILE\`, not both. The token acts for the user \`admin\`, with every scope. Starting with another value
+replaces it; starting without one keeps it. Tokens created with \`plant-store token create\` are not affected. If neither
+is set, the first start creates a token and prints it once.
 
 **\`WEBHOOK_ALLOWED_NETWORKS\`**: CIDRs separated by commas, such as \`10.0.0.0/8,fd00::/8\`. Without it, webhooks reach
 public addresses over \`https\` only. They reach the networks named here over plain \`http\` as well.

@@ -105,7 +105,7 @@ function refuseMore(
   if (end !== undefined && (expiresAt === undefined || expiresAt > end)) {
     throw new AppError(
       40300,
-      `The token expires at ${timeText(end)}, and can pass on no longer life than that.`,
+      `The token expires at ${timeText(end)}, so a token created with it must expire by then.`,
     );
   }
 }
@@ -128,7 +128,7 @@ function refused(
     case 'bootstrap':
       return new AppError(
         40902,
-        'The bootstrap token admits no replacement here: the operator replaces it with another BOOTSTRAP_TOKEN.',
+        'You cannot rotate the bootstrap token: the operator replaces it with another BOOTSTRAP_TOKEN.',
       );
     case 'caller ended':
       return unknownToken();

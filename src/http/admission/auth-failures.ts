@@ -46,7 +46,7 @@ export function limitFailures({ authenticate, limit, trustProxy, clock }: Failur
     const failed = failures.find(client);
     if (failed && failed.count >= limit && !proven.has(token)) {
       const seconds = failures.secondsLeft(failed);
-      const message = `Too many tokens of your address were refused in the last minute; try again in ${seconds} s.`;
+      const message = `Too many tokens from your address were refused in the last minute; try again in ${seconds} s.`;
       throw retryLater(42901, message, { seconds });
     }
     try {
