@@ -52,7 +52,7 @@ export type Webhook = {
   rate?: number;
   /** whether deliveries are sent; if not, they are held */
   status: 'enabled' | 'disabled';
-  /** why the service disabled it; absent if you did */
+  /** why it is disabled; absent if you disabled it */
   disabledReason?: string;
   /** nothing is sent before this time, because the receiver requested a pause; absent without a pause */
   pausedUntil?: string;
