@@ -79,6 +79,23 @@ for (const { name, act } of cuts) {
   });
 }
 
+test('doctor and backup refuse a store that the service refuses', async (t) => {
+  const { place, path } = await killed(t);
+  await rm(`${path}-wal`);
+  const [doctor, backup] = await Promise.all([
+    place.command('doctor'),
+    place.command('backup', `${place.folder}/backup`),
+  ]);
+  assert.equal(doctor.code, 1, doctor.stdout);
+  assert.match(doctor.stdout, /^problem {2}Store: The write-ahead log \S+ is missing/m);
+  assert.equal(backup.code, 1);
+  assert.match(backup.stderr, /^error: The write-ahead log \S+ is missing[^\n]*\n$/);
+  await rm(path);
+  const { code, stdout } = await place.command('doctor');
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, /^problem {2}Store: The database \S+ is missing/m);
+});
+
 test('a killed service starts even if SQLite has checkpointed and removed its log', async (t) => {
   const { place, sent, path } = await killed(t);
   const db = new DatabaseSync(path);

@@ -89,8 +89,9 @@ async function* checkFolderAndServer(
   yield* unusable ? [unusable] : checkFolder(dataDir);
   // It explains everything else.
   const isExplained = unusable !== undefined;
-  const summary = yield* checkStore(storePath(dataDir), isExplained);
-  const served = isExplained && !summary ? false : lookForServer(servingLock(dataDir));
+  const server = lookForServer(servingLock(dataDir));
+  const summary = yield* checkStore(storePath(dataDir), isExplained, server !== false);
+  const served = isExplained && !summary ? false : server;
   if (typeof served === 'object') yield served;
   else if (config) yield* checkService(config, served);
   return summary;

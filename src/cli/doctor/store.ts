@@ -1,5 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { isDamage } from '../../store/sqlite/engine/failure.ts';
+import { refuseCutStore } from '../../store/sqlite/engine/size-record.ts';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { quickCheck } from '../../store/sqlite/files/quick-check.ts';
 import { aliasesOf, hasLogs } from '../../store/sqlite/files/restore.ts';
@@ -18,13 +20,15 @@ const RESTORE =
 /**
  * Returns what later checks need; undefined when the embedded store cannot be read.
  * @param isExplained whether the folder already explains why it cannot be read
+ * @param mayBeServed whether a server may be changing its files
  */
 export async function* checkStore(
   path: string,
   isExplained: boolean,
+  mayBeServed: boolean,
 ): AsyncGenerator<Finding, StoreSummary | undefined> {
   const hadLog = existsSync(`${path}-wal`);
-  const summary = lookAt(path);
+  const summary = (mayBeServed ? undefined : whyLost(path)) ?? lookAt(path);
   if ('verdict' in summary) {
     if (!isExplained) yield summary;
     return undefined;
@@ -35,6 +39,17 @@ export async function* checkStore(
   if (!hadLog) removeEmptyLog(path);
   if (summary.newestEventAt !== undefined) yield checkClock(summary.newestEventAt, Date.now());
   return summary;
+}
+
+/** A start refuses a store that lost a part of its files. */
+function whyLost(path: string): Finding | undefined {
+  try {
+    refuseLostDatabase(path);
+    refuseCutStore(path);
+    return undefined;
+  } catch (error) {
+    return problem(NAME, reasonIn(error), 'Until then the service does not start.');
+  }
 }
 
 function lookAt(path: string): StoreSummary | Finding {

@@ -6,9 +6,11 @@ import { servingLock } from '../../config/config.ts';
 import { lowerPriority } from '../../runtime.ts';
 import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
 import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
+import { refuseCutStore } from '../../store/sqlite/engine/size-record.ts';
 import { backUp } from '../../store/sqlite/files/backup.ts';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { storeSchema } from '../../store/sqlite/files/inspect.ts';
+import { isServed } from '../../store/sqlite/files/lock.ts';
 import { refuseForeignLink, thereAlready } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { showWholeProgress, sizeText } from '../terminal/progress.ts';
@@ -67,8 +69,12 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
 }
 
 /** Throws unless a readable store exists; later failures are then about the target. */
-function refuseStore({ path }: EmbeddedStore): void {
+function refuseStore({ dataDir, path }: EmbeddedStore): void {
   onFiles(`The store ${path} cannot be read`, () => refuseLostDatabase(path));
+  // A server changes the files and their record at different moments.
+  const lock = servingLock(dataDir);
+  const isBusy = onFiles(`Checking for a server on ${dataDir} failed`, () => isServed(lock));
+  if (!isBusy) onFiles(`The store ${path} cannot be read`, () => refuseCutStore(path));
   if (!existsSync(path)) {
     throw new Failure(`There is no store at ${path}. Pass its folder with --data-dir.`);
   }
