@@ -119,19 +119,17 @@ export function replaceLine(text: string): void {
 }
 
 /**
- * A reader may stop early (`plant-store token list | head -1`); that is not a failure. Any other write error, such as a
- * full disk, ends the process, because its output has nowhere to go.
+ * A reader may stop early (`plant-store token list | head -1`); that is not a failure. Any other write error on standard
+ * output, such as a full disk, ends the process, because its output has nowhere to go. A message that cannot be written
+ * ends nothing: a service outlives the terminal, or the space, of its messages.
  */
 export function ignoreBrokenPipes(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EPIPE') return;
-      if (stream === process.stdout) {
-        insist(`error: Standard output cannot be written: ${systemReasonOrCode(error)}.`);
-      }
-      process.exit(1);
-    });
-  }
+  process.stderr.on('error', () => {});
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') return;
+    insist(`error: Standard output cannot be written: ${systemReasonOrCode(error)}.`);
+    process.exit(1);
+  });
 }
 
 /** Aborted when a write shows that nobody reads standard output any more. */

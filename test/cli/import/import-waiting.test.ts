@@ -130,3 +130,9 @@ test('unwritable output is reported in one line', { skip: !existsSync('/dev/full
   const [{ code, stderr }] = await Promise.all([outcomeOf(child), once(child, 'exit')]);
   assert.deepEqual([code, stderr], [1, 'error: Standard output cannot be written: the disk is full.\n']);
 });
+
+test('a message that cannot be written ends nothing', { skip: !existsSync('/dev/full') }, async () => {
+  const child = launch(['no-such-verb'], {}, ['sh', '-c', 'exec "$@" 2> /dev/full', 'sh']);
+  // Not 1, with which the failure to write the message ended it.
+  assert.equal((await outcomeOf(child)).code, 2);
+});
