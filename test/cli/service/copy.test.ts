@@ -212,7 +212,7 @@ test('a killed copy resumes, and no service starts in between', async (t) => {
   });
 });
 
-test('a copy whose connection breaks says why, and how to resume', async (t) => {
+test('a copy whose connection breaks says why and how to resume, and once it is done, that it is', async (t) => {
   const { url, held } = await heldDatabase(t, HOLD_PLANTS);
   await withStoreFolder(async (folder) => {
     addPlants(folder, PLANTS);
@@ -225,6 +225,7 @@ test('a copy whose connection breaks says why, and how to resume', async (t) => 
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /\nerror: The copy was interrupted: .+\. Run the same command to resume it\.\n$/);
     assert.equal((await copyFrom(folder, url)).code, 0);
+    assert.match(failureOf(await copyFrom(folder, url)), /^error: The copy of this store into the database is done/);
   });
 });
 

@@ -35,7 +35,15 @@ export async function openImport({ now, ...options }: ImportOptions): Promise<Co
 
 const ONE_AT_A_TIME = statement`SELECT pg_advisory_xact_lock($1, $2)`;
 
-const STANDING = statement`SELECT to_regclass('copy_progress') IS NOT NULL AS is_begun, EXISTS (SELECT 1 FROM users) AS is_used`;
+const STANDING = statement`SELECT to_regclass('copy_progress') IS NOT NULL AS is_begun,
+    EXISTS (SELECT 1 FROM users) AS is_used,
+    EXISTS (SELECT 1 FROM meta WHERE name = 'key' AND value = $1) AS is_done`;
+
+/** The answer to the last transaction of a copy may be lost. */
+const DONE =
+  'The copy of this store into the database is done: start the service on it. To copy what was added to the store ' +
+  'since, use an empty database.';
+const USED = 'The database already has a store with users. A copy needs an empty database.';
 
 const MAKE_PROGRESS = statement`CREATE TABLE copy_progress (
     -- Identifies the source store.
@@ -58,10 +66,9 @@ async function begin(
   const { storeKey: source } = cursorKeys;
   const progress = await transaction(async (query) => {
     await query(ONE_AT_A_TIME, LOCKS.migration);
-    const [standing] = await query(STANDING);
+    const [standing] = await query(STANDING, [source]);
     if (standing?.is_begun !== true) {
-      if (standing?.is_used === true)
-        throw new Error('The database already has a store with users. A copy needs an empty database.');
+      if (standing?.is_used === true) throw new Error(standing.is_done === true ? DONE : USED);
       await query(MAKE_PROGRESS);
       await query(NOTE_TABLES, [source, tables.map(({ name }) => name)]);
     }
