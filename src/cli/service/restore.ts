@@ -17,7 +17,7 @@ import {
   onFiles,
 } from './embedded-store.ts';
 import { inUnfinishedStore } from './interruptible-store.ts';
-import type { StoreFlags } from './store.ts';
+import { onStore, type StoreFlags } from './store.ts';
 import { storeFailure } from './store-failure.ts';
 
 type RestoreFlags = StoreFlags & { json?: true };
@@ -151,17 +151,12 @@ function makeFolder(dataDir: string): string[] {
 }
 
 function tell(from: string, { plants, before, isReadable }: Restored, store: EmbeddedStore): void {
-  const start = `plant-store serve ${onStore(store)}`;
+  const start = `plant-store serve${onStore(store)}`;
   say(`Restored ${counted(plants, 'plant')} from ${from}. To start the service: ${start}`);
   if (before === undefined) return;
   say(`The previous store is kept, including its secrets: ${before}`);
-  const back = `To go back to it: plant-store restore ${shellWord(before)} ${onStore(store)}. When`;
+  const back = `To go back to it: plant-store restore ${shellWord(before)}${onStore(store)}. When`;
   say(`${isReadable ? back : 'It cannot be read. When'} you no longer need it, delete it.`);
-}
-
-/** Without it, a command that someone copies could work on another store: `restore` would even create one. */
-function onStore({ dataDir }: EmbeddedStore): string {
-  return `--data-dir ${shellWord(dataDir)}`;
 }
 
 /** Consequences that nobody would notice later. */
@@ -176,7 +171,7 @@ function warn({ before, waiting, revived }: Restored, store: EmbeddedStore): voi
     // Restoring into an empty folder may be only a test.
     const unknown =
       'warning: tokens revoked or rotated since the backup now work again; which ones cannot be determined. ' +
-      `To list all tokens: plant-store token list ${onStore(store)}`;
+      `To list all tokens: plant-store token list${onStore(store)}`;
     if (before === undefined) say(unknown);
     else insist(unknown);
     return;
@@ -186,5 +181,5 @@ function warn({ before, waiting, revived }: Restored, store: EmbeddedStore): voi
   for (const { id, user, label } of revived) {
     insist(`  ${id} of ${user}${label === '' ? '' : ` (${label})`}`);
   }
-  insist(`To revoke one: plant-store token revoke ID ${onStore(store)}`);
+  insist(`To revoke one: plant-store token revoke ID${onStore(store)}`);
 }

@@ -6,11 +6,16 @@ import { type Runtime, silentLog, systemRuntime, timedBy } from '../../runtime.t
 import type { Store } from '../../store/store.ts';
 import type { ChoreStore } from '../../webhooks/port.ts';
 import { Failure } from '../failure.ts';
-import { say } from '../terminal/terminal.ts';
+import { say, shellWord } from '../terminal/terminal.ts';
 import { onDatabase } from './database-failure.ts';
 import { storeFailure } from './store-failure.ts';
 
 export type StoreFlags = { dataDir?: string };
+
+/** For a command in a message: copied without it, it could work on another store. `restore` would even create one. */
+export function onStore({ dataDir }: StoreFlags): string {
+  return dataDir === undefined ? '' : ` --data-dir ${shellWord(dataDir)}`;
+}
 
 export type StoreParts = { store: AccessStore; chores: ChoreStore; runtime: Runtime };
 

@@ -1,7 +1,7 @@
 import type { ShareOutcome } from '../../access/port.ts';
 import { access } from '../../limits.ts';
 import { Failure, Misuse } from '../failure.ts';
-import { type StoreFlags, withStore } from '../service/store.ts';
+import { onStore, type StoreFlags, withStore } from '../service/store.ts';
 import { renderTable } from '../terminal/table.ts';
 import { print, printJson, say } from '../terminal/terminal.ts';
 import { isoTime } from '../terminal/time.ts';
@@ -41,7 +41,7 @@ export const verbs: Verbs = {
     examples: ['share list', 'share list --viewer bob', `share list --json | jq -r '.[].viewer'`],
     async run({ owner, viewer, json, ...flags }: ListFlags) {
       const stored = await withStore(flags, async ({ store }) => {
-        await refuseUnknownUsers(store, owner, viewer);
+        await refuseUnknownUsers(store, flags, owner, viewer);
         return store.shares();
       });
       const shares = stored
@@ -64,7 +64,7 @@ export const verbs: Verbs = {
       const isRemoved = await withStore(flags, ({ store }) => store.removeShare({ owner, viewer }));
       if (!isRemoved) {
         throw new Failure(
-          `There is no share of "${owner}" with "${viewer}". To list shares: plant-store share list`,
+          `There is no share of "${owner}" with "${viewer}". To list shares: plant-store share list${onStore(flags)}`,
         );
       }
       say(`The user "${viewer}" can no longer read the plants of "${owner}".`);
@@ -73,7 +73,7 @@ export const verbs: Verbs = {
 };
 
 /** Throws when the share could not be added. */
-function sharedInWords(outcome: ShareOutcome, { owner, viewer }: ShareFlags): string {
+function sharedInWords(outcome: ShareOutcome, { owner, viewer, ...flags }: ShareFlags): string {
   const most = access.sharesPerUser;
   switch (outcome) {
     case 'shared':
@@ -83,9 +83,9 @@ function sharedInWords(outcome: ShareOutcome, { owner, viewer }: ShareFlags): st
     case 'same user':
       throw new Misuse('users can always read their own plants; pass another user as --viewer');
     case 'no owner':
-      throw missingUser(owner);
+      throw missingUser(owner, flags);
     case 'no viewer':
-      throw missingUser(viewer);
+      throw missingUser(viewer, flags);
     case 'owner full':
       throw new Failure(`The user "${owner}" already shares with ${most} users, the maximum.`);
     case 'viewer full':

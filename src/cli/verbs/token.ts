@@ -6,7 +6,7 @@ import { access } from '../../limits.ts';
 import { serviceFor } from '../api.ts';
 import { Failure, Misuse } from '../failure.ts';
 import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, rotateOwn } from '../own-tokens.ts';
-import { type StoreFlags, withStore } from '../service/store.ts';
+import { onStore, type StoreFlags, withStore } from '../service/store.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
 import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
@@ -58,11 +58,13 @@ export const verbs: Verbs = {
         const stored = created && (await parts.store.findToken(hashToken(created.token)));
         return created && { ...created, isDisabled: stored?.user.isDisabled };
       });
-      if (made === undefined) throw missingUser(user);
+      if (made === undefined) throw missingUser(user, flags);
       print([made.token]);
       say(`Created the token ${made.id} for the user "${user}". It is shown only once.`);
-      if (made.isDisabled)
-        say(`The user is disabled, so it is refused until: plant-store user enable ${shellWord(user)}`);
+      if (made.isDisabled) {
+        const enable = `plant-store user enable ${shellWord(user)}${onStore(flags)}`;
+        say(`The user is disabled, so it is refused until: ${enable}`);
+      }
     },
   },
   list: {
@@ -83,7 +85,7 @@ export const verbs: Verbs = {
       if (isOwn(flags)) return listOwn(flags);
       const { user } = flags;
       const tokens = await withStore(flags, async ({ store, runtime }) => {
-        await refuseUnknownUsers(store, user);
+        await refuseUnknownUsers(store, flags, user);
         const now = runtime.clock.now();
         const asked = (await store.tokens()).filter(
           (token) => user === undefined || token.user.name === user,
@@ -106,7 +108,7 @@ export const verbs: Verbs = {
         const found = (await store.tokens()).find((one) => one.id === id);
         return found && describeToken(found, runtime.clock.now());
       });
-      if (token === undefined) throw unknownToken(id);
+      if (token === undefined) throw unknownToken(id, flags);
       if (flags.json) printJson(token);
       else print(renderFields(tokenFields(token)));
     },
@@ -134,7 +136,7 @@ export const verbs: Verbs = {
       const overlapMs = flags.overlap ?? access.tokenOverlapMs.default;
       const request = { id, overlapMs, expiresInMs: flags.expiresIn };
       const rotated = await withStore(flags, (parts) => rotateToken(parts, request));
-      if (typeof rotated === 'string') throw failures[rotated](id);
+      if (typeof rotated === 'string') throw failures[rotated](id, flags);
       if ('replacedBy' in rotated) {
         throw new Failure(`The token ${id} was already replaced by ${rotated.replacedBy}; rotate that one.`);
       }
@@ -161,7 +163,7 @@ export const verbs: Verbs = {
         return say(`Revoked the token ${id}.`);
       }
       const revoked = await withStore(flags, async ({ store, runtime }) => {
-        if (!(await store.revokeToken(id, runtime.clock.now()))) throw unknownToken(id);
+        if (!(await store.revokeToken(id, runtime.clock.now()))) throw unknownToken(id, flags);
         return (await store.tokens()).find((token) => token.id === id);
       });
       say(`Revoked the token ${id}.`);
@@ -174,15 +176,15 @@ export const verbs: Verbs = {
   },
 };
 
-function unknownToken(id: string): Failure {
-  return new Failure(`There is no token ${id}. To list tokens: plant-store token list`);
+function unknownToken(id: string, flags: StoreFlags): Failure {
+  return new Failure(`There is no token ${id}. To list tokens: plant-store token list${onStore(flags)}`);
 }
 
 const failures = {
   'no token': unknownToken,
-  'not live': (id: string) =>
+  'not live': (id: string, flags: StoreFlags) =>
     new Failure(
-      `The token ${id} has expired or was revoked. To create another: plant-store token create --user NAME`,
+      `The token ${id} has expired or was revoked. To create another: plant-store token create --user NAME${onStore(flags)}`,
     ),
   bootstrap: (id: string) =>
     new Failure(

@@ -5,7 +5,7 @@ import type { AccessStore, Belongings, User } from '../../access/port.ts';
 import { isUserName, userNameRule } from '../../access/users.ts';
 import { chores as bounds } from '../../limits.ts';
 import { Failure } from '../failure.ts';
-import { type StoreFlags, type StoreParts, withStore } from '../service/store.ts';
+import { onStore, type StoreFlags, type StoreParts, withStore } from '../service/store.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { ask, refuseWithoutTerminal } from '../terminal/question.ts';
 import { renderTable } from '../terminal/table.ts';
@@ -32,9 +32,8 @@ export const verbs: Verbs = {
         store.createUser({ name, at: runtime.clock.now() }),
       );
       if (user === undefined) throw new Failure(`The user "${name}" already exists.`);
-      say(
-        `Created the user "${name}". To create a token: plant-store token create --user ${shellWord(name)}`,
-      );
+      const next = `plant-store token create --user ${shellWord(name)}${onStore(flags)}`;
+      say(`Created the user "${name}". To create a token: ${next}`);
     },
   },
   list: {
@@ -63,7 +62,7 @@ export const verbs: Verbs = {
     examples: ['user disable ann'],
     async run(flags: StoreFlags, name: string) {
       const isChanged = await setDisabled(flags, name, true);
-      const undo = `plant-store user enable ${shellWord(name)}`;
+      const undo = `plant-store user enable ${shellWord(name)}${onStore(flags)}`;
       say(
         isChanged
           ? `Disabled the user "${name}". Their tokens are refused and their deliveries are held until: ${undo}`
@@ -92,11 +91,11 @@ export const verbs: Verbs = {
     async run(flags: StoreFlags & { yes?: true }, name: string) {
       if (!flags.yes) refuseWithoutTerminal();
       const belongings = await withStore(flags, ({ store }) => store.belongings(name));
-      if (belongings === undefined) throw unknownUser(name);
+      if (belongings === undefined) throw unknownUser(name, flags);
       if (!flags.yes) await confirm(name, belongings);
       const now = await withStore(flags, async ({ store, runtime }) => {
         const at = runtime.clock.now();
-        if (!(await store.deleteUser(name, at))) throw unknownUser(name);
+        if (!(await store.deleteUser(name, at))) throw unknownUser(name, flags);
         return at;
       });
       await removeRest(flags, now);
@@ -106,22 +105,24 @@ export const verbs: Verbs = {
 };
 
 /** For verbs where creating the user helps. */
-export function missingUser(name: string): Failure {
-  return new Failure(`There is no user "${name}". To create it: plant-store user create ${shellWord(name)}`);
+export function missingUser(name: string, flags: StoreFlags): Failure {
+  const create = `plant-store user create ${shellWord(name)}${onStore(flags)}`;
+  return new Failure(`There is no user "${name}". To create it: ${create}`);
 }
 
 /** Throws a `Failure` for an unknown user: an empty list would hide a typing error. */
 export async function refuseUnknownUsers(
   store: AccessStore,
+  flags: StoreFlags,
   ...names: readonly (string | undefined)[]
 ): Promise<void> {
   for (const name of names) {
-    if (name !== undefined && (await store.user(name)) === undefined) throw unknownUser(name);
+    if (name !== undefined && (await store.user(name)) === undefined) throw unknownUser(name, flags);
   }
 }
 
-function unknownUser(name: string): Failure {
-  return new Failure(`There is no user "${name}". To list users: plant-store user list`);
+function unknownUser(name: string, flags: StoreFlags): Failure {
+  return new Failure(`There is no user "${name}". To list users: plant-store user list${onStore(flags)}`);
 }
 
 function describe({ id, name, createdAt, disabledAt }: User) {
@@ -138,7 +139,7 @@ async function setDisabled(flags: StoreFlags, name: string, isDisabled: boolean)
   const outcome = await withStore(flags, ({ store, runtime }) =>
     store.setUserDisabled(name, isDisabled, runtime.clock.now()),
   );
-  if (outcome === 'no user') throw unknownUser(name);
+  if (outcome === 'no user') throw unknownUser(name, flags);
   return outcome === 'changed';
 }
 

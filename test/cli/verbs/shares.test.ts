@@ -9,11 +9,11 @@ import { failed, succeeded } from '../../../testkit/service/answer.ts';
 
 const ANN_TO_BOB = ['--owner', 'ann', '--viewer', 'bob'];
 
-async function withAnnAndBob(work: (verb: Verb) => Promise<void>): Promise<void> {
+async function withAnnAndBob(work: (verb: Verb, folder: string) => Promise<void>): Promise<void> {
   await withStoreFolder(async (folder) => {
     const verb: Verb = (...args) => run([...args, '--data-dir', folder]);
     for (const name of ['ann', 'bob']) wordsOf(await verb('user', 'create', name));
-    await work(verb);
+    await work(verb, folder);
   });
 }
 
@@ -87,8 +87,9 @@ test('the list of shares is a table or JSON, of everyone or of one side', async 
 });
 
 test('sharing twice succeeds, and removing a missing share fails', async () => {
-  await withAnnAndBob(async (verb) => {
-    const none = 'error: There is no share of "ann" with "bob". To list shares: plant-store share list';
+  await withAnnAndBob(async (verb, folder) => {
+    const list = `plant-store share list --data-dir ${folder}`;
+    const none = `error: There is no share of "ann" with "bob". To list shares: ${list}`;
     assert.equal(failureOf(await verb('share', 'remove', ...ANN_TO_BOB)), none);
     wordsOf(await verb('share', 'add', ...ANN_TO_BOB));
     assert.equal(
@@ -101,14 +102,14 @@ test('sharing twice succeeds, and removing a missing share fails', async () => {
 });
 
 test('nothing is shared with an unknown user, nor with oneself', async () => {
-  await withAnnAndBob(async (verb) => {
+  await withAnnAndBob(async (verb, folder) => {
     for (const flags of [
       ['--owner', 'ann', '--viewer', 'nobody'],
       ['--owner', 'nobody', '--viewer', 'ann'],
     ]) {
       assert.equal(
         failureOf(await verb('share', 'add', ...flags)),
-        'error: There is no user "nobody". To create it: plant-store user create nobody',
+        `error: There is no user "nobody". To create it: plant-store user create nobody --data-dir ${folder}`,
       );
     }
     const own = await verb('share', 'add', '--owner', 'ann', '--viewer', 'ann');

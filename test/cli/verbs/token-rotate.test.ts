@@ -144,7 +144,10 @@ test('a token for a disabled user is created, with a note that it is refused', a
   await withAnn(async (verb) => {
     await verb('user', 'disable', 'ann');
     const { said } = madeBy(await verb('token', 'create', '--user', 'ann'));
-    assert.match(said, /\nThe user is disabled, so it is refused until: plant-store user enable ann\n$/);
+    assert.match(
+      said,
+      /\nThe user is disabled, so it is refused until: plant-store user enable ann --data-dir \S+\n$/,
+    );
     assert.match(dataOf(await verb('token', 'list')), / disabled /);
   });
 });
