@@ -52,17 +52,25 @@ function serverOf({ shown }: DatabaseUrl, { version }: DatabaseSummary): Finding
   return problem(NAME, `PostgreSQL ${version} is too old`, `Use PostgreSQL ${OLDEST} or newer.`);
 }
 
-function schemaOf({ schema }: DatabaseSummary): Finding {
+function schemaOf({ schema, isCopying }: DatabaseSummary): Finding {
   if (schema === undefined) {
     const advice = 'The first start creates it, as does plant-store migrate.';
     return warning('Store', 'the database has none', advice);
   }
-  const { applied, known, isTooNew } = schema;
+  if (isCopying) {
+    const advice = 'No service starts on it: if the copy was interrupted, run it again: plant-store copy.';
+    return problem('Store', 'a copy into it is running, or was interrupted', advice);
+  }
+  const { applied, known, isTooNew, lacking } = schema;
   if (isTooNew) {
     const text = `schema ${applied}: created by a newer version of plant-store (this one knows ${known})`;
     return problem('Store', text, 'Run that version instead.');
   }
-  if (applied >= known) return ok('Store', `schema ${applied}`);
+  if (applied >= known) {
+    if (lacking === '') return ok('Store', `schema ${applied}`);
+    const text = `the role of the service lacks rights: ${lacking}`;
+    return problem('Store', text, 'Until they are granted the service is not ready.');
+  }
   const advice = 'The next start migrates it; make a dump first, with pg_dump.';
   return warning('Store', `schema ${applied} of ${known}: from an older version of plant-store`, advice);
 }

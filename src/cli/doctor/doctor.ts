@@ -15,7 +15,7 @@ import { option, settingOptions, type Verb } from '../verb.ts';
 import { type Finding, ok, problem, reasonIn, type Verdict } from './check.ts';
 import { checkDatabase } from './database.ts';
 import { checkFolder, whyUnusable } from './folder.ts';
-import { checkProvider, checkService } from './service.ts';
+import { checkProvider, checkService, isAnswering } from './service.ts';
 import { checkStore } from './store.ts';
 import { checkReceivers } from './webhooks.ts';
 
@@ -63,6 +63,7 @@ async function* examine(flags: Flags): AsyncGenerator<Finding> {
     ? checkDatabase(databaseUrl, store, config?.databaseConnections)
     : checkFolderAndServer(store, config);
   if (config === undefined) return;
+  if (databaseUrl) yield* checkService(config, await isAnswering(config));
   yield* checkProvider(config);
   if (summary) yield* await checkReceivers(summary.receivers, config.webhookAllowedNetworks);
 }

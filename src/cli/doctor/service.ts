@@ -19,10 +19,16 @@ export async function* checkService(config: Config, isServed: boolean): AsyncGen
   }
 }
 
+/** Whether a server answers there. For a database no lock tells whether one runs. */
+export async function isAnswering({ host, port }: Config): Promise<boolean> {
+  const answer = await ask(`${urlOf(host, port)}/readyz`);
+  return typeof answer === 'object' && (answer.status === 200 || answer.status === 503);
+}
+
 async function checkServer(host: string, port: number): Promise<Finding> {
   // Port 0: the server may have picked any.
   if (port === 0) return ok('Server', 'runs on this data folder');
-  const url = `http://${addressOf({ host: reachable(host), port })}`;
+  const url = urlOf(host, port);
   const answer = await ask(`${url}/readyz`);
   if (typeof answer === 'string') {
     return warning(
@@ -34,6 +40,10 @@ async function checkServer(host: string, port: number): Promise<Finding> {
   if (answer.status === 200) return ok('Server', `runs and is ready: ${url}`);
   const advice = 'Check its log; plant-store status says more.';
   return problem('Server', `runs, but is not ready: ${url} answers ${answer.status}`, advice);
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${addressOf({ host: reachable(host), port })}`;
 }
 
 /** The address to connect to for a listen address. */

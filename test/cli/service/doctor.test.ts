@@ -7,9 +7,11 @@ import { basename } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { compareClocks } from '../../../src/cli/doctor/check.ts';
+import { checkDatabase } from '../../../src/cli/doctor/database.ts';
 import { checkClock } from '../../../src/cli/doctor/store.ts';
 import { checkReceivers } from '../../../src/cli/doctor/webhooks.ts';
-import { storePath } from '../../../src/config/config.ts';
+import { readStoreConfig, storePath } from '../../../src/config/config.ts';
+import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
 import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
@@ -18,7 +20,7 @@ import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { ownerOf } from '../../../testkit/service/owner.ts';
 import { startService } from '../../../testkit/service/service.ts';
 import { freePort } from '../../../testkit/sockets/free-port.ts';
-import { makeDatabase } from '../../../testkit/stores/postgres.ts';
+import { administer, makeDatabase, makeStoreDatabase } from '../../../testkit/stores/postgres.ts';
 import { examine } from './examine.ts';
 
 /** Whether a reboot leaves a folder as it is. Temporary folders may be in memory, those of a container in its layer. */
@@ -213,19 +215,45 @@ test('doctor does not warn of a receiver that the service reaches with other set
   assert.deepEqual(await check(), ['ok: 1 of 1 receiver can be reached']);
 });
 
-test('doctor checks a database: its version, store, connections and clock', async (t: TestContext) => {
+test('doctor checks a database: its version, store, connections and clock; and the port', async (t: TestContext) => {
   const database = await makeDatabase();
   t.after(() => database.drop());
-  const empty = await examine({ DATABASE_URL: database.url });
+  const server = await startReceiver();
+  t.after(server.stop);
+  server.usually({ status: 200 });
+  const empty = await examine({ DATABASE_URL: database.url, PORT: String(server.port) });
   assert.equal(empty.code, 0);
+  assert.match(empty.of('Server')[0]?.text ?? '', /^runs and is ready: http/);
   assert.match(empty.of('Database')[0]?.text ?? '', /PostgreSQL \d+.*accepts writes$/);
   assert.match(empty.of('Store')[0]?.text ?? '', /the database has none/);
   assert.equal((await run(['migrate'], { DATABASE_URL: database.url })).code, 0);
-  const made = await examine({ DATABASE_URL: database.url, DATABASE_CONNECTIONS: '1000' });
+  server.usually({ status: 404 });
+  const settings = { DATABASE_CONNECTIONS: '1000', PORT: String(server.port) };
+  const made = await examine({ DATABASE_URL: database.url, ...settings });
   assert.equal(made.code, 1);
+  assert.match(made.of('Port')[0]?.text ?? '', /^cannot listen on .*EADDRINUSE/);
   assert.match(made.of('Store')[0]?.text ?? '', /^schema \d+$/);
   assert.match(made.of('Connections')[0]?.text ?? '', /DATABASE_CONNECTIONS=1000 allows 0 replicas/);
   assert.match(made.of('Clock')[0]?.text ?? '', /agrees with the database/);
+});
+
+test('doctor finds what keeps a service from a database: missing rights, and an unfinished copy', async (t) => {
+  const database = await makeStoreDatabase();
+  t.after(() => database.drop());
+  const url = parseDatabaseUrl(database.url);
+  const settings = readStoreConfig({ DATABASE_URL: database.url }, {});
+  const found = async () => {
+    const findings = await Array.fromAsync(checkDatabase(url, settings, undefined));
+    return findings.filter(({ name }) => name === 'Store').map(({ verdict, text }) => `${verdict}: ${text}`);
+  };
+  assert.match((await found()).join(), /^ok: schema \d+$/);
+  // Nobody has a right on a table that is not there.
+  await administer(database.url, 'ALTER TABLE lanes RENAME TO aside');
+  assert.deepEqual(await found(), [
+    'problem: the role of the service lacks rights: SELECT on lanes, INSERT on lanes, UPDATE on lanes',
+  ]);
+  await administer(database.url, 'CREATE TABLE copy_progress ()');
+  assert.deepEqual(await found(), ['problem: a copy into it is running, or was interrupted']);
 });
 
 test('doctor says in one line why a database cannot be used', async () => {

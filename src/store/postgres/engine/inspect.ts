@@ -1,5 +1,6 @@
 import { readMigrations } from '../../migrations.ts';
 import { RECEIVERS, toReceiver } from '../../rows.ts';
+import { LACKING } from '../access/rights.ts';
 import { type Database, type Row, statement } from './database.ts';
 
 export type DatabaseSummary = Awaited<ReturnType<typeof inspectDatabase>>;
@@ -9,9 +10,11 @@ const SERVER = statement`SELECT current_setting('server_version') AS version,
     (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user) AS most_of_role,
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
     extract(epoch FROM clock_timestamp()) * 1000 AS now,
-    to_regclass('migrations') IS NOT NULL AS is_made`;
+    to_regclass('migrations') IS NOT NULL AS is_made,
+    to_regclass('copy_progress') IS NOT NULL AS is_copying`;
 
-const SCHEMA = statement`SELECT max(version) AS applied, max(compatible_from) AS oldest_program FROM migrations`;
+const SCHEMA = statement`SELECT max(version) AS applied, max(compatible_from) AS oldest_program, ${LACKING} AS lacking
+  FROM migrations`;
 
 export async function inspectDatabase({ read }: Pick<Database, 'read'>) {
   const [server = {}] = await read(SERVER);
@@ -25,6 +28,8 @@ export async function inspectDatabase({ read }: Pick<Database, 'read'>) {
     connections: Number(server.connections),
     /** Milliseconds since the Unix epoch. */
     now: Number(server.now),
+    /** Whether a copy into the database is not done. */
+    isCopying: server.is_copying === true,
     /** Undefined without a store in the database. */
     schema: isMade ? schemaOf((await read(SCHEMA))[0] ?? {}) : undefined,
     /** Of enabled webhooks. */
@@ -34,5 +39,6 @@ export async function inspectDatabase({ read }: Pick<Database, 'read'>) {
 
 function schemaOf(row: Row) {
   const known = readMigrations('postgres').length;
-  return { applied: Number(row.applied), known, isTooNew: Number(row.oldest_program) > known };
+  const isTooNew = Number(row.oldest_program) > known;
+  return { applied: Number(row.applied), known, isTooNew, lacking: String(row.lacking ?? '') };
 }
