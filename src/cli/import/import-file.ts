@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { idempotency } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
+import { connect } from '../api.ts';
 import type { Api, ApiFlags } from '../api-options.ts';
 import { OPEN } from '../atomic-file.ts';
 import type { PlantFormat } from '../export/formats.ts';
@@ -46,7 +47,7 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
   abortOnSignal(order.stopping);
   const stamp = stampOf(file);
   const content = await inspected(order);
-  const { run, ...begun } = begin(order, content);
+  const { run, ...begun } = begin(order, content, await userOf(order));
   const summary = await importRows(order, {
     ...begun,
     bytes: bytesOf(file),
@@ -89,6 +90,13 @@ async function inspected({ file, format, stopping }: ImportOrder): Promise<Impor
   return content;
 }
 
+/** The user of the token. Undefined if the service does not tell: then the rows find out why. */
+async function userOf({ api, flags, stopping: { signal } }: ImportOrder): Promise<string | undefined> {
+  const deadlineMs = Math.min(imports.firstAnswerMs, flags.patience ?? imports.patienceMs);
+  const asked = connect(api, { deadlineMs }).read<{ user: string }>({ path: ['me'], signal });
+  return (await asked.catch(() => undefined))?.user;
+}
+
 /** Changes when the file is written or removed. */
 function stampOf(file: string): string {
   const found = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -101,13 +109,13 @@ function markerPath(file: string): string {
 
 type Begun = Pick<Marker, 'run'> & Pick<Input, 'forgottenAt' | 'onUntouched'>;
 
-/** Finds the marker of an unfinished import, or creates one. Throws a `Failure` for the marker of other content. */
-function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
+/** Finds the marker of an unfinished import, or creates one. Throws a `Failure` for the marker of another import. */
+function begin(order: ImportOrder, { sha256, hasIds }: ImportFile, user: string | undefined): Begun {
   const { file, flags, api, clock } = order;
   const path = markerPath(file);
   const left = readMarker(path);
   if (left !== undefined && !flags.again) {
-    refuseAnother(order, left, sha256);
+    refuseAnother(order, left, { sha256, user });
     const forgottenAt = hasIds ? undefined : Date.parse(left.begunAt) + idempotency.keptMs;
     if (forgottenAt !== undefined && clock.now() >= forgottenAt) throw new Failure(FORGOTTEN);
     prepareReport(errorsPath(order), true);
@@ -117,11 +125,15 @@ function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Begun {
   prepareReport(errorsPath(order), true);
   const run = flags.again ? randomBytes(6).toString('hex') : '';
   if (left) removeMarker(path);
-  createMarker(path, { sha256, url: api.url, begunAt: new Date(clock.now()).toISOString(), run });
+  createMarker(path, { sha256, url: api.url, user, begunAt: new Date(clock.now()).toISOString(), run });
   return { run, onUntouched: () => removeMarker(path) };
 }
 
-function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string): void {
+function refuseAnother(
+  { file, api }: ImportOrder,
+  left: Marker,
+  { sha256, user }: Pick<Marker, 'sha256' | 'user'>,
+): void {
   const begun = `An import of ${file} started (see ${markerPath(file)}) but did not finish.`;
   if (left.sha256 !== sha256) {
     throw new Failure(
@@ -131,6 +143,11 @@ function refuseAnother({ file, api }: ImportOrder, left: Marker, sha256: string)
   if (left.url !== api.url) {
     throw new Failure(
       `${begun} It went to ${left.url}. Continue it with that --url, or add every row with --again.`,
+    );
+  }
+  if (left.user !== undefined && user !== undefined && left.user !== user) {
+    throw new Failure(
+      `${begun} It was for the user "${left.user}". Continue it with a token of that user, or add every row with --again.`,
     );
   }
 }

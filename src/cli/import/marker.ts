@@ -9,6 +9,8 @@ import { codeOf, systemReasonOrCode } from '../service/system-failure.ts';
 export type Marker = {
   sha256: string;
   url: string;
+  /** Undefined if the service did not tell, or an earlier version did not ask. */
+  user?: string | undefined;
   begunAt: string;
   /** Part of every key. Empty, unless every row is added again. */
   run: string;
@@ -20,9 +22,9 @@ export function readMarker(path: string): Marker | undefined {
   if (line === undefined) return undefined;
   try {
     // Only `createMarker` writes these files, with strings only; anything else fails the check below.
-    const { sha256, url, begunAt, run } = JSON.parse(line) as Marker;
+    const { sha256, url, user, begunAt, run } = JSON.parse(line) as Marker;
     if (/^[0-9a-f]{64} [0-9a-f]* https?:/.test(`${sha256} ${run} ${url}`) && Date.parse(begunAt) > 0) {
-      return { sha256, url, begunAt, run };
+      return { sha256, url, user, begunAt, run };
     }
   } catch {}
   throw new Failure(`${path} is not the marker of an import. Rename or remove it.`);

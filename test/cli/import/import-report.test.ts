@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFil
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { launch, outcomeOf } from '../../../testkit/processes/program.ts';
-import { type Import, withImport, wordsOf } from './importing.ts';
+import { type Import, rowsAt, withImport, wordsOf } from './importing.ts';
 
 /** The import ends at the third plant, when the user has reached the limit; an invalid row comes before it. */
 const ROWS = 'name,tag\nAlder,\n,Quercus\nBeech,\nCedar,\n';
@@ -70,7 +70,7 @@ test('a stopped import says not to correct rows yet', async (t) => {
     });
     const ended = outcomeOf(child);
     receiver.usually((_, response) => {
-      if (receiver.received.length === 1) child.kill('SIGINT');
+      if (rowsAt(receiver) === 1) child.kill('SIGINT');
       response.writeHead(201).end();
     });
     const said = wordsOf(await ended, 130);

@@ -172,7 +172,7 @@ test('an interrupted import adds the rest when it runs again', async (t) => {
   );
 });
 
-test('an import does not continue with another service, but does with another token of the user', async (t) => {
+test('an import does not continue with another service or user, but does with another token of the user', async (t) => {
   await withImport(
     t,
     async (parts) => {
@@ -180,6 +180,13 @@ test('an import does not continue with another service, but does with another to
       const file = await stopped(parts);
       const other = service.url.replace('127.0.0.1', 'localhost');
       assert.match(wordsOf(await load(file, '--url', other), 1), /It went to http:\/\/127\.0\.0\.1:\d+\./);
+      const bob = await service.tokenFor('bob');
+      const asBob = await run(['plant', 'import', file], { ...env, PLANT_STORE_TOKEN: bob });
+      assert.match(
+        wordsOf(asBob, 1),
+        /It was for the user "admin"\. Continue it with a token of that user, /,
+      );
+      assert.equal((await service.request('GET', '/plants', { token: bob })).text, '[]');
       for (const id of [1, 2, 3]) succeeded(await service.request('DELETE', `/plants/${id}`), 204);
       const PLANT_STORE_TOKEN = await service.tokenFor('admin');
       const words = wordsOf(await run(['plant', 'import', file], { ...env, PLANT_STORE_TOKEN }), 0);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Outcome, withFolder } from '../../../testkit/processes/program.ts';
 import { type Remote, startRemote } from '../../../testkit/processes/remote.ts';
+import type { Receiver } from '../../../testkit/receivers/receiver.ts';
 
 /** A service, and a folder for the files to import. */
 export type Import = Remote & {
@@ -29,6 +30,11 @@ export async function withImport(
     const plants = async () => (await remote.service.request('GET', '/plants?fields=id,name,tag')).text;
     await work({ ...remote, write, plants, load: (...args) => remote.verb('plant', 'import', ...args) });
   });
+}
+
+/** How many requests with a row a receiver got, which an import first asks for the user. */
+export function rowsAt({ received }: Receiver): number {
+  return received.filter(({ method }) => method === 'POST').length;
 }
 
 /** What it printed for people. */
