@@ -86,7 +86,7 @@ function cellsOf(value: JsonValue | AppError, text: string): string[] {
   }
   const { id, name, tag, ...others } = value;
   const cells = [typeof id === 'bigint' ? String(id) : id, name, tag].map((member) => member ?? '');
-  const isKnown = typeof id !== 'string' && Object.keys(others).length === 0;
+  const isKnown = typeof id !== 'string' && tag !== '' && Object.keys(others).length === 0;
   const isShown = isKnown && cells.every((cell) => typeof cell === 'string');
   return isShown ? cells : [text.trim()];
 }

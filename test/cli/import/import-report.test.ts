@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { createRowReader } from '../../../src/cli/import/rows.ts';
 import { launch, outcomeOf } from '../../../testkit/processes/program.ts';
 import { type Import, rowsAt, withImport, wordsOf } from './importing.ts';
 
@@ -184,4 +185,14 @@ test('a report leaves nulls empty, and keeps a line that cells cannot show', asy
     assert.match(wordsOf(await load(report), 1), /^1 row added, 7 failed/);
     assert.equal(await plants(), '[{"id":1,"name":"Alder"}]');
   });
+});
+
+test('a row with an empty tag is reported as it is: an empty cell would drop the tag', () => {
+  const reader = createRowReader('ndjson');
+  const text = '{"id":7,"name":"Fig","tag":""}';
+  const rows = [...reader.push(`${text}\n`), ...reader.end()];
+  assert.deepEqual(
+    rows.map((row) => row.cells()),
+    [[text]],
+  );
 });
