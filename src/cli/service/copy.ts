@@ -92,7 +92,7 @@ async function withLockedSource<T>(path: string, work: (source: CopySource) => P
   onFiles(`The store ${path} cannot be read`, () => refuseLostDatabase(path));
   if (!existsSync(path)) throw new Failure(`There is no store at ${path}.`);
   const { requestOf } = await import('../../store/postgres/plants/idempotency.ts');
-  const refusal = `A server is running on the store ${path}, and the copy would miss what it writes. Stop it first.`;
+  const refusal = `A server, or another copy or restore, is running on the store ${path}, and the copy would miss what it writes. Stop the server, or wait.`;
   using _lock = lockAgainstServers(dirname(path), refusal);
   const source = openExport({ path, now: systemRuntime(silentLog).clock.now(), requestOf });
   return await work(source).finally(source.close);

@@ -110,7 +110,7 @@ async function inFolder<T>({ dataDir }: EmbeddedStore, work: () => Promise<T>): 
   const lockPath = servingLock(dataDir);
   const isNew = !existsSync(lockPath);
   try {
-    const refusal = `A server is running on the data folder ${dataDir}. Stop it first.`;
+    const refusal = `A server, or another restore or copy, is running on the data folder ${dataDir}. Stop the server, or wait.`;
     using _lock = lockAgainstServers(dataDir, refusal);
     try {
       // At once: even after a failed restore the service must be able to take the lock.

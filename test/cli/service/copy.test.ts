@@ -225,7 +225,10 @@ test('a copy whose connection breaks says why and how to resume, and once it is 
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /\nerror: The copy was interrupted: .+\. Run the same command to resume it\.\n$/);
     assert.equal((await copyFrom(folder, url)).code, 0);
-    assert.match(failureOf(await copyFrom(folder, url)), /^error: The copy of this store into the database is done/);
+    assert.match(
+      failureOf(await copyFrom(folder, url)),
+      /^error: The copy of this store into the database is done/,
+    );
   });
 });
 
@@ -287,7 +290,7 @@ test('a store with a running server is not copied', async (t) => {
     const service = await serve(folder);
     assert.match(
       failureOf(await copyFrom(folder, url)),
-      /A server is running on the store .*\. Stop it first\.$/,
+      /A server, or another copy or restore, is running on the store .*\. Stop the server, or wait\.$/,
     );
     assert.equal((await service.stop()).code, 0);
     assert.equal((await copyFrom(folder, url)).code, 0);

@@ -74,7 +74,7 @@ test('nothing is restored under a running server', async () => {
     const service = await serve(folder);
     assert.match(
       failureOf(await restore(folder, file)),
-      /A server is running on the data folder .*\. Stop it first\.$/,
+      /A server, or another restore or copy, is running on the data folder .*\. Stop the server, or wait\.$/,
     );
     await service.stop();
     assert.equal(plantsIn(storePath(folder)), 5);
