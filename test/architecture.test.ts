@@ -277,7 +277,6 @@ const LONG_FUNCTIONS: Readonly<Record<string, string>> = {
   'app.ts serve': 'the order in which the parts start and stop',
   'cli/import/sender.ts createSender': 'the requests that are under way, and what they say of the service',
   'http/admission/turn.ts gatherTurns': 'the queues of one turn of the event loop, in their order',
-  'http/request/idempotency.ts beginner': 'the requests that run under a key',
   'store/batch.ts groupCommit': 'one queue, and the commit that is under way',
   'store/postgres/engine/primary.ts createPrimary': 'which server is the primary, and the connections to it',
   'store/postgres/engine/writer.ts createWriter': 'a batch, and its commands one by one after it failed',

@@ -1,5 +1,5 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
-import { useEffect, useId } from 'preact/hooks';
+import { useId, useLayoutEffect } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Notice } from '../components/notice.tsx';
@@ -22,7 +22,8 @@ const DRAGGED = ['dragover', 'dragleave', 'drop'] as const;
  */
 export function useDrop(take: (file: File) => void): ReadonlySignal<boolean> {
   const isOver = useSignal(false);
-  useEffect(() => {
+  // Before anything is shown: else a file dropped just then would meet the listener of the step before.
+  useLayoutEffect(() => {
     const drag = (event: DragEvent) => {
       event.preventDefault();
       isOver.value = event.type === 'dragover';
