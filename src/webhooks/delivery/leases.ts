@@ -56,7 +56,7 @@ export async function startLeases(parts: LeaseParts) {
   }
 
   async function renew(): Promise<void> {
-    // A renewal that was sent before, and carried out since, would keep the lanes of the life before from all.
+    // The store may have carried out its last renewal late: until that lease ended, nobody could take its lanes.
     if (!ownership.isBegun() && lives > 1) await store.end(`${name}-${lives - 1}`);
     const life = ownership.replica();
     const sentAt = timers.elapsed();

@@ -13,7 +13,7 @@ export type DueDelivery = {
   trace?: Trace | undefined;
   /** Since when it may be sent, in milliseconds since the Unix epoch. */
   due: number;
-  /** Attempts since its schedule began. Below 0 after restarts, each of which lowers it, possibly during an attempt. */
+  /** Attempts since its schedule began. Below 0 after a restart: each one, also during an attempt, lowers it by 1. */
   step: number;
   /** Increases with each recorded attempt and each redelivery: an older outcome settles nothing. */
   generation: number;

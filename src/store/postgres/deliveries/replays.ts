@@ -92,7 +92,7 @@ const WALK = statement`WITH heads AS MATERIALIZED (
   ORDER BY e.id
   LIMIT $4`;
 
-/** A new schedule, which an attempt under way that fails does not take for the one before. */
+/** Lower with each restart, so that an attempt under way does not take the new schedule for its own. */
 const ANEW = 'least(d.step, 0) - 1';
 
 /** Every event, including those that the webhook has no delivery for. A delivery in flight is not sent twice. */

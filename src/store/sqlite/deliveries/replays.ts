@@ -48,7 +48,7 @@ export function replays(db: DatabaseSync, outbox: OutboxWrites) {
   };
 }
 
-/** A new schedule, which an attempt under way that fails does not take for the one before. */
+/** Lower with each restart, so that an attempt under way does not take the new schedule for its own. */
 const ANEW = 'min(step, 0) - 1';
 
 /** Returns the ids of the events in a slice. */
