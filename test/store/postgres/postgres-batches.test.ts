@@ -16,10 +16,11 @@ describe('batches on PostgreSQL', () => {
   });
   after(() => database.drop());
 
-  test('a hundred answers without an effect that arrive together are stored in one transaction', async () => {
+  test('a hundred answers without an effect that arrive together are stored in one transaction', async (t) => {
     const sizes: number[] = [];
     const batchEnded = (_: unknown, { commands }: { commands: number }) => void sizes.push(commands);
     const store = await openStoreIn(database.url, { measures: { ...createCounts().measures, batchEnded } });
+    t.after(store.close);
     const { id: user } = await given(store).user();
     const request = { user, method: 'POST', path: '/plants', fingerprint: 'f', at: AT, expiresAt: AT + 1 };
     const answer = { status: 409, location: undefined, body: '{}' };
@@ -27,12 +28,12 @@ describe('batches on PostgreSQL', () => {
       Array.from({ length: 100 }, (_, n) => store.keys.keepAnswer({ ...request, key: `${n}`, answer })),
     );
     assert.deepEqual(sizes, [1, 100]);
-    await store.close();
   });
 
-  test('a batch may wake 200 000 lanes', async () => {
+  test('a batch may wake 200 000 lanes', async (t) => {
     const options = { url: parseDatabaseUrl(database.url), connections: 1, pooled: false, log: silentLog };
     const way = openDatabase(options);
+    t.after(way.close);
     const lanes = Array.from({ length: 200_000 }, (_, n) => ({ webhook: `wh_${n}`, due: 0 }));
     const announced = nothingAnnounced();
     announce(announced, { owners: null, lanes });
@@ -40,6 +41,5 @@ describe('batches on PostgreSQL', () => {
     hints.send(announced);
     await hints.close();
     assert.equal(announced.lanes.length, 200_000);
-    await way.close();
   });
 });

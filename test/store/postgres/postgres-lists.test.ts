@@ -80,8 +80,9 @@ describe('pages of lists on PostgreSQL', () => {
   });
 });
 
-test('a search among the plants of 200 users, most of whom have no such name, takes few statements', async () => {
+test('a search among the plants of 200 users, most of whom have no such name, takes few statements', async (t) => {
   const { url, drop } = await makeStoreDatabase();
+  t.after(drop);
   await administer(
     url,
     `INSERT INTO users (name, created_at) SELECT 'user-' || n, 0 FROM generate_series(1, 201) n;
@@ -96,6 +97,7 @@ test('a search among the plants of 200 users, most of whom have no such name, ta
     pooled: false,
     log: silentLog,
   });
+  t.after(database.close);
   let statements = 0;
   const read: Database['read'] = (...statement) => {
     statements++;
@@ -122,6 +124,4 @@ test('a search among the plants of 200 users, most of whom have no such name, ta
   const last = await listEnds(ends).lastPage({ viewer: 1, order, count: 5 });
   assert.deepEqual(last, { owner: 150, id: 1n, name: 'elm' });
   assert.ok(statements < 10, `${statements} statements`);
-  await database.close();
-  await drop();
 });
