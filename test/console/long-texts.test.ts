@@ -8,7 +8,8 @@ const { browser, create, receiver, service } = await startConsole();
 const LONG = 'W'.repeat(255);
 
 test('the longest names, descriptions and URLs stay within a narrow page', async () => {
-  const token = await service.tokenFor('L'.repeat(60));
+  const user = 'L'.repeat(60);
+  const token = await service.tokenFor(user);
   receiver.usually({ status: 500, body: LONG });
   const { id } = await create('/webhooks', token, { url: `${receiver.url}/${'x'.repeat(1_900)}` });
   const described = await create('/webhooks', token, { url: receiver.url, description: LONG });
@@ -18,6 +19,7 @@ test('the longest names, descriptions and URLs stay within a narrow page', async
     const heading = (level: number) => page.getByRole('heading', { level }).first();
     await page.locator('.attention li').nth(1).waitFor();
     await inspectNarrow(page, 'long-overview');
+    assert.equal(await page.locator('.user').getAttribute('title'), `You are signed in as ${user}`);
     for (const [at, name] of [
       ['/plants', 'long-plants'],
       ['/webhooks', 'long-webhooks'],

@@ -234,10 +234,12 @@ test('a scope that the token lacks is named, and actions that need it are not of
   });
 });
 
-test('a shared plant is marked, and cannot be deleted', async () => {
-  const [owner, viewer] = [await service.tokenFor('olga'), await service.tokenFor('victor')];
+test('a shared plant is marked with its whole owner, and cannot be deleted', async () => {
+  // As many identity providers name users.
+  const name = '5b1ce2f4-9c0b-4bb0-a1f6-1f2c0f6b7d3a';
+  const [owner, viewer] = [await service.tokenFor(name), await service.tokenFor('victor')];
   await service.beside(({ store, runtime }) =>
-    store.access.addShare({ owner: 'olga', viewer: 'victor', at: runtime.clock.now() }, 100),
+    store.access.addShare({ owner: name, viewer: 'victor', at: runtime.clock.now() }, 100),
   );
   succeeded(await service.request('POST', '/plants', { token: owner, body: { name: 'Oak' } }), 201);
   succeeded(
@@ -245,7 +247,7 @@ test('a shared plant is marked, and cannot be deleted', async () => {
     201,
   );
   await browser.visit(service, { at: '#/plants', token: viewer }, async (page) => {
-    await page.getByText('shared by olga').waitFor();
+    await page.getByText(`shared by ${name}`).waitFor();
     assert.equal(await page.getByRole('button', { name: /^Delete .*, plant/ }).count(), 1);
     assert.equal(await page.getByRole('button', { name: 'Delete Vine, plant 1' }).count(), 1);
     await page.getByLabel('Choose all on this page').check();

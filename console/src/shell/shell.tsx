@@ -74,7 +74,7 @@ function Account() {
         <span>Documentation</span>
       </a>
       <div class="who">
-        <span class="user" title="You are signed in as this user">
+        <span class="user" title={`You are signed in as ${session.value?.user}`}>
           {session.value?.user}
         </span>
         <ShortcutsButton />
