@@ -257,6 +257,26 @@ test('a shared plant is marked with its whole owner, and cannot be deleted', asy
   });
 });
 
+test('Back below a question leaves it about the same plants', async () => {
+  const token = await service.tokenFor('turner');
+  for (const name of ['Alder', 'Birch']) {
+    succeeded(await service.request('POST', '/plants', { token, body: { name } }), 201);
+  }
+  await browser.visit(service, { at: '#/plants?name=a', token }, async (page) => {
+    const choice = (name: string) => page.getByLabel(`Choose ${name}`);
+    await choice('Alder').check();
+    await page.evaluate(`location.hash = '#/plants?name=b'`);
+    await choice('Birch').check();
+    await page.getByRole('button', { name: 'Delete 1 plant', exact: true }).click();
+    await page.goBack();
+    await choice('Alder').waitFor();
+    assert.match(await page.getByRole('dialog').innerText(), /Birch/);
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('1 plant was deleted.').waitFor();
+    assert.ok(await choice('Alder').isChecked());
+  });
+});
+
 test('a printed page has no navigation over its content, upright or across', async () => {
   await browser.visit(service, { at: '#/plants' }, async (page) => {
     await page.emulateMedia({ media: 'print' });

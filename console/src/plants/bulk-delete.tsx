@@ -48,24 +48,27 @@ type BulkDeleteProps = {
 
 /** Chooses all plants of a page or none, and deletes those that are chosen, after one confirmation. */
 export function BulkDelete({ plants, choice, onDeleted }: BulkDeleteProps) {
-  const isAsking = useSignal(false);
+  // Back may show another page of the list below the question.
+  const asked = useSignal<readonly ChosenPlant[]>([]);
   const chosen = plants.filter(({ id }) => choice.value.has(id));
-  const choose = (ids: Iterable<number | bigint>) => {
-    const elsewhere = [...choice.peek()].filter((id) => !plants.some((one) => one.id === id));
-    choice.value = new Set([...elsewhere, ...ids]);
+  const choose = (some: readonly ChosenPlant[], among: readonly ChosenPlant[]) => {
+    const others = [...choice.peek()].filter((id) => !among.some((one) => one.id === id));
+    choice.value = new Set([...others, ...some.map(({ id }) => id)]);
   };
-  const what = counted(chosen.length, 'plant');
 
   async function act(): Promise<void> {
-    const failures = await deleteAll(chosen);
+    const doomed = asked.value;
+    const failures = await deleteAll(doomed);
     await onDeleted();
-    choose(failures.map(({ plant }) => plant.id));
-    const deleted = `${counted(chosen.length - failures.length, 'plant was', 'plants were')} deleted`;
+    const left = failures.map(({ plant }) => plant);
+    choose(left, doomed);
+    const deleted = `${counted(doomed.length - left.length, 'plant was', 'plants were')} deleted`;
     const [first] = failures;
     if (first === undefined) return toast(`${deleted}.`);
+    asked.value = left;
     const { plant, sentence } = first;
     throw new Error(
-      `${deleted}, and ${counted(failures.length, 'plant was', 'plants were')} not. ${isolated(plant.name)}, plant ${plant.id}: ${sentence}`,
+      `${deleted}, and ${counted(left.length, 'plant was', 'plants were')} not. ${isolated(plant.name)}, plant ${plant.id}: ${sentence}`,
     );
   }
 
@@ -74,18 +77,23 @@ export function BulkDelete({ plants, choice, onDeleted }: BulkDeleteProps) {
       <Checkbox
         label="Choose all on this page"
         isChecked={chosen.length === plants.length}
-        onChange={(isChecked) => choose(isChecked ? plants.map(({ id }) => id) : [])}
+        onChange={(isChecked) => choose(isChecked ? plants : [], plants)}
       />
       <Button
         icon="trash"
         refusal={chosen.length === 0 ? 'Choose plants first.' : undefined}
-        onClick={() => (isAsking.value = true)}
+        onClick={() => (asked.value = chosen)}
       >
-        {chosen.length === 0 ? 'Delete plants' : `Delete ${what}`}
+        {chosen.length === 0 ? 'Delete plants' : `Delete ${counted(chosen.length, 'plant')}`}
       </Button>
-      {isAsking.value && (
-        <Confirm title={`Delete ${what}?`} verb="Delete" act={act} onClose={() => (isAsking.value = false)}>
-          <p class="clamped">{chosen.map(({ name }) => isolated(name)).join(', ')}</p>
+      {asked.value.length > 0 && (
+        <Confirm
+          title={`Delete ${counted(asked.value.length, 'plant')}?`}
+          verb="Delete"
+          act={act}
+          onClose={() => (asked.value = [])}
+        >
+          <p class="clamped">{asked.value.map(({ name }) => isolated(name)).join(', ')}</p>
           <p>
             This cannot be undone. If you add one again, it is a new plant, and your webhooks announce it.
           </p>
