@@ -112,6 +112,22 @@ test('a message does not outlive its session', async () => {
   });
 });
 
+test('the list of shortcuts does not outlive its session', async () => {
+  const [first, second] = [await service.tokenFor('hal'), await service.tokenFor('ida')];
+  await browser.visit(service, { token: first, at: '#/plants' }, async (page) => {
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    await page.getByRole('table', { name: 'Tokens' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await revoke(service, first);
+    await page.goBack();
+    await page.getByText('The service no longer accepts the token').waitFor();
+    await signIn(page, second);
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
+  });
+});
+
 test('a failure that ends a session does not appear in the next one', async () => {
   const [first, second] = [await service.tokenFor('carl'), await service.tokenFor('carl')];
   const body = { url: 'http://127.0.0.1:9/', description: 'The shop' };

@@ -35,7 +35,11 @@ export function Shortcuts() {
   const isOn = useSignal(kept.getItem(OFF) === null);
   useEffect(() => {
     addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
+    return () => {
+      removeEventListener('keydown', press);
+      // The next user has not asked for the list.
+      isShown.value = false;
+    };
   }, []);
 
   function press(event: KeyboardEvent): void {
