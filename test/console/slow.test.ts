@@ -115,6 +115,26 @@ test('an outdated answer does not show a disabled webhook as enabled', async () 
   });
 });
 
+test('Enter held on Disable disables, and does not enable at once', async () => {
+  const token = await service.tokenFor('heavy hand');
+  const { id } = await create('/webhooks', token, { url: receiver.url });
+  await browser.visit(service, { token, at: `#/webhooks/${id}` }, async (page) => {
+    const changes = await intercept(page, (request) => request.method() === 'PATCH');
+    await page.getByRole('button', { name: 'Disable' }).focus();
+    await page.keyboard.down('Enter');
+    await (await changes.next(1)).continue();
+    const enable = page.getByRole('button', { name: 'Enable' });
+    await enable.waitFor();
+    await page.keyboard.down('Enter');
+    assert.equal(await enable.getAttribute('aria-busy'), 'false');
+    assert.equal(changes.routes.length, 1);
+    await page.keyboard.up('Enter');
+    await page.keyboard.down('Enter');
+    await (await changes.next(2)).continue();
+    await page.getByRole('button', { name: 'Disable' }).waitFor();
+  });
+});
+
 test('a change leaves fields alone that others changed meanwhile', async () => {
   const token = await service.tokenFor('two of us');
   const { id } = await create('/webhooks', token, { url: `${receiver.url}/old` });

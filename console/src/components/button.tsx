@@ -41,6 +41,8 @@ export function Button(props: ButtonProps) {
         if (isRefused) event.preventDefault();
         else onClick?.(event);
       }}
+      // Enter that is held down is not meant for what the button does next, such as the opposite.
+      onKeyDown={(event) => event.repeat && event.key === 'Enter' && event.preventDefault()}
     >
       {icon && <Icon name={icon} />}
       <span>{children}</span>
