@@ -22,10 +22,19 @@ export const outage = computed<string | undefined>(() => {
 /** Increases each time the service can be reached again, so that pages reload. */
 export const recoveries = signal(0);
 
+/** How far the clock of the service is ahead of this one, in milliseconds. */
+let ahead = 0;
+
+/** The time by the clock of the service, to compare its times with: the clock of the browser may be wrong. */
+export function serviceNow(): number {
+  return Date.now() + ahead;
+}
+
 /** Longer than the client waits: up to 60 s because the service asks for it, and up to 30 s more. */
 const LONGEST_WAIT_MS = 100_000;
 const RETRY_MS = 2_000;
 const PROBE_TIMEOUT_MS = 10_000;
+const CLOCK_SET_MS = 3_000;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let limitTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -42,6 +51,7 @@ export async function watchedFetch(input: RequestInfo | URL, init?: RequestInit)
     const response = await fetch(input, init);
     note(response);
     noteLimit(response);
+    noteTime(response);
     return response;
   } catch (error) {
     // The client ends a request that takes too long with an error of its own.
@@ -55,6 +65,12 @@ function note({ status, headers }: Response): void {
   const isJson = headers.get('content-type')?.startsWith('application/json');
   if ([502, 503, 504].includes(status) && !isJson) lost();
   else reached();
+}
+
+/** `Date` is rounded down, and an answer takes its time: the largest difference is the best, until a clock is set. */
+function noteTime({ headers }: Response): void {
+  const difference = Date.parse(headers.get('date') ?? '') - Date.now();
+  if (difference > ahead || difference < ahead - CLOCK_SET_MS) ahead = difference;
 }
 
 function noteLimit({ status }: Response): void {

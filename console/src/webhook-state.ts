@@ -1,6 +1,7 @@
 import { hasFailedLast } from '../../packages/client/src/attention.ts';
 import type { Delivery, Webhook } from '../../packages/client/src/client.ts';
 import type { IconName } from './components/icon.tsx';
+import { serviceNow } from './connection.ts';
 import { fromNow, isBlank } from './format.ts';
 
 /** A state as shown: a word, a colour, an icon. */
@@ -32,9 +33,9 @@ const STATES: Record<Delivery['state'], Shown> = {
 };
 
 /** What becomes of a delivery that was just requested. A pause delays it, and a schedule that begins with a delay. */
-export function expectationOf({ state, nextAttemptAt }: Delivery, now = Date.now()): string {
+export function expectationOf({ state, nextAttemptAt }: Delivery, now = serviceNow()): string {
   if (state === 'held') return 'It is held until the webhook is enabled.';
-  const isLater = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now + 1_000;
+  const isLater = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) > now + 2_000;
   return isLater ? `It will be sent ${fromNow(nextAttemptAt, now)}.` : 'It will be sent next.';
 }
 

@@ -61,6 +61,24 @@ test('a failed delivery shows every attempt, and can be resent', async () => {
   });
 });
 
+test('a browser whose clock is wrong tells what became of a delivery, and counts those of the last hour', async () => {
+  const token = await service.tokenFor('clockless');
+  receiver.usually({ status: 500 });
+  await create('/webhooks', token, { url: receiver.url });
+  await create('/plants', token, { name: 'Alder' });
+  await browser.visit(service, { token, at: '#/deliveries', hasClock: true }, async (page) => {
+    await page.clock.setSystemTime(Date.now() - 180_000);
+    await page.getByRole('link', { name: 'Alder' }).click();
+    await page.getByText('500', { exact: true }).waitFor();
+    receiver.usually({ status: 204 });
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('Delivered.', { exact: true }).waitFor();
+    await page.clock.setSystemTime(Date.now() + 7_200_000);
+    await page.getByRole('link', { name: 'View webhook' }).click();
+    await page.getByText('Failure rate of the last hour: 0 %, 0 of 1 deliveries.').waitFor();
+  });
+});
+
 test('what is requested of a paused or disabled webhook says when it is sent', async () => {
   const token = await service.tokenFor('fay');
   receiver.usually({ status: 429, headers: { 'retry-after': '7200' } });

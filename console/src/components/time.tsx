@@ -1,9 +1,10 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { serviceNow } from '../connection.ts';
 import { dateAndTime, fromNow } from '../format.ts';
 
 /** One clock for all times shown. */
-const now = signal(Date.now());
+const now = signal(0);
 let shown = 0;
 let ticking: ReturnType<typeof setInterval> | undefined;
 
@@ -17,7 +18,7 @@ type TimeProps = {
 export function Time({ at, isAhead = false }: TimeProps) {
   useEffect(() => {
     shown += 1;
-    ticking ??= setInterval(() => (now.value = Date.now()), 1_000);
+    ticking ??= setInterval(() => (now.value = serviceNow()), 1_000);
     return () => {
       shown -= 1;
       if (shown > 0) return;
@@ -27,7 +28,7 @@ export function Time({ at, isAhead = false }: TimeProps) {
   }, []);
   const exact = new Date(at);
   // The clock stops while no time is shown.
-  const current = Math.max(now.value, Date.now());
+  const current = Math.max(now.value, serviceNow());
   const text = isAhead && exact.getTime() < current ? 'as soon as possible' : fromNow(exact, current);
   return (
     <time dateTime={exact.toISOString()} title={dateAndTime(exact)}>

@@ -1,5 +1,6 @@
 import type { Delivery } from '../../../packages/client/src/client.ts';
 import { WorkButton } from '../components/button.tsx';
+import { serviceNow } from '../connection.ts';
 import { place } from '../router.ts';
 import { refusalFor, session, store } from '../session.ts';
 import { toast } from '../toasts.ts';
@@ -53,7 +54,6 @@ export function SendAgain({ delivery: { webhook, event }, onChanged, ...props }:
 }
 
 function isDue({ state, nextAttemptAt }: Delivery): boolean {
-  return (
-    state === 'pending' && (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= Date.now() + LOOK_MS)
-  );
+  const soon = serviceNow() + 2 * LOOK_MS;
+  return state === 'pending' && (nextAttemptAt === undefined || Date.parse(nextAttemptAt) <= soon);
 }

@@ -8,6 +8,7 @@ import { Page } from '../components/page.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
+import { serviceNow } from '../connection.ts';
 import { count, dateAndTime, duration } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
@@ -94,7 +95,7 @@ function Health({ webhook }: { webhook: Data }) {
       <dl class="facts">
         <dt>State</dt>
         <dd>
-          <StateBadge shown={shownWebhook(webhook, Date.now())} />
+          <StateBadge shown={shownWebhook(webhook, serviceNow())} />
         </dd>
         <dt>Last delivered</dt>
         <dd>{lastSuccessAt ? <Time at={lastSuccessAt} /> : 'nothing yet'}</dd>

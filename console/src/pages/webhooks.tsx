@@ -6,6 +6,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
+import { serviceNow } from '../connection.ts';
 import { count, duration } from '../format.ts';
 import { hold } from '../hold.ts';
 import { useRefresh } from '../refresh.ts';
@@ -68,7 +69,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
       </div>
     ),
   },
-  { title: 'State', cell: (webhook) => <StateBadge shown={shownWebhook(webhook, Date.now())} /> },
+  { title: 'State', cell: (webhook) => <StateBadge shown={shownWebhook(webhook, serviceNow())} /> },
   { title: 'Last delivered', cell: ({ lastSuccessAt }) => lastSuccessAt && <Time at={lastSuccessAt} /> },
   {
     title: 'Waiting',

@@ -4,6 +4,7 @@ import { ButtonLink } from '../components/button.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
+import { serviceNow } from '../connection.ts';
 import { AttemptList } from '../deliveries/attempt.tsx';
 import { DeliveryTable } from '../deliveries/delivery-table.tsx';
 import { SendAgain } from '../deliveries/send-again.tsx';
@@ -78,7 +79,7 @@ export function RecentDeliveries({ webhook, recent }: RecentProps) {
 /** @param before the previous load: what it has in full is not read again */
 async function load(webhook: Webhook, before: Recent | undefined, signal: AbortSignal): Promise<Recent> {
   const { id } = webhook;
-  const since = new Date(Date.now() - HOUR).toISOString();
+  const since = new Date(serviceNow() - HOUR).toISOString();
   const { deliveriesPage, allDeliveriesPage } = store().webhooks;
   const [{ items }, hour] = await Promise.all([
     deliveriesPage(id, { limit: SHOWN, signal }),
@@ -116,8 +117,8 @@ async function findOlderFailure(webhook: Webhook, signal: AbortSignal): Promise<
     return items.find(hasFailed);
   };
   if (age !== undefined && hasFailedLast(webhook)) {
-    // The age is in whole seconds.
-    const until = new Date(Date.now() - (age - 1) * 1_000).toISOString();
+    // The age, and what is known of the service's clock, are exact to the second.
+    const until = new Date(serviceNow() - (age - 2) * 1_000).toISOString();
     const found = await newest({ state: 'pending', until });
     if (found) return found;
   }

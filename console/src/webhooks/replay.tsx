@@ -2,6 +2,7 @@ import { useRef } from 'preact/hooks';
 import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Choice, Field } from '../components/field.tsx';
 import { FormDialog } from '../components/form-dialog.tsx';
+import { serviceNow } from '../connection.ts';
 import { type FieldErrors, useForm } from '../form.ts';
 import { counted } from '../format.ts';
 import { store } from '../session.ts';
@@ -77,5 +78,5 @@ function check({ hours, at }: ReplayText): FieldErrors<ReplayText> {
 }
 
 function sinceOf(hours: string, at: string): Date {
-  return hours === '' ? new Date(at) : new Date(Date.now() - Number(hours) * HOUR);
+  return hours === '' ? new Date(at) : new Date(serviceNow() - Number(hours) * HOUR);
 }
