@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { isKept, sentenceOf } from './failure.ts';
 import { randomKey } from './keys.ts';
 import { place } from './router.ts';
-import { session } from './session.ts';
+import { reporter, session } from './session.ts';
 
 /** What is wrong with each field, in a sentence. */
 export type FieldErrors<Text> = { [Field in keyof Text]?: string | undefined };
@@ -103,11 +103,14 @@ export function useForm<Text extends Record<keyof Text, string>>(
       failure.value = undefined;
       const found = check(text.value);
       if (Object.keys(found).length > 0) return show(found);
+      const report = reporter();
       isBusy.value = true;
       try {
         await save(text.value, key.current);
       } catch (error) {
         showFailure(error);
+        // Back closes the form, too.
+        if (element.current === null) report(error);
       } finally {
         isBusy.value = false;
       }

@@ -4,7 +4,7 @@ import { apiUrl, watchedFetch } from './connection.ts';
 import { sentenceOf } from './failure.ts';
 import { isHeld } from './hold.ts';
 import { kept } from './kept.ts';
-import { toasts } from './toasts.ts';
+import { toast, toasts } from './toasts.ts';
 
 export type Scope = Token['scopes'][number];
 
@@ -43,6 +43,14 @@ export function store(): PlantStore {
   const current = session.peek();
   if (!current) throw new Error('Nobody is signed in.');
   return current.store;
+}
+
+/** Tells a failure at the edge of the page, unless the session that it began in is over. */
+export function reporter(): (failure: unknown) => void {
+  const before = session.peek();
+  return (failure) => {
+    if (session.peek() === before) toast(sentenceOf(failure), { kind: 'failed' });
+  };
 }
 
 /**

@@ -180,6 +180,34 @@ test('a user who navigates while a test is sent stays there', async () => {
   });
 });
 
+test('a failure is told by a message when its question or its form was left by Back', async () => {
+  const token = await service.tokenFor('leaver');
+  await create('/tokens', token, { label: 'reader', scopes: ['plants:read'] });
+  await browser.visit(service, { token, at: '#/plants' }, async (page) => {
+    const fault = (message: string) => ({ status: 500, json: { error: 50000, message } });
+    const untilTold = (message: string) => page.locator('.toast').getByText(message).waitFor();
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('link', { name: 'Tokens' }).click();
+    const changes = await intercept(page, (request) => request.method() !== 'GET');
+    await page.getByRole('button', { name: 'Revoke reader' }).click();
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    const revocation = await changes.next(1);
+    await page.goBack();
+    await page.getByRole('heading', { name: 'No plants yet' }).waitFor();
+    await revocation.fulfill(fault('A fault of the token.'));
+    await untilTold('A fault of the token.');
+
+    await page.getByRole('button', { name: 'Add a plant' }).click();
+    await page.getByLabel('Name').fill('Alder');
+    await page.keyboard.press('Enter');
+    const creation = await changes.next(2);
+    await page.goForward();
+    await page.getByRole('table', { name: 'Tokens' }).waitFor();
+    await creation.fulfill(fault('A fault of the plant.'));
+    await untilTold('A fault of the plant.');
+  });
+});
+
 test('a test that is answered late does not close the dialog that shows a secret', async () => {
   const token = await service.tokenFor('busy');
   const { id } = await create('/webhooks', token, { url: receiver.url });

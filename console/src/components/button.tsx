@@ -1,9 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { sentenceOf } from '../failure.ts';
 import { focusHeading } from '../router.ts';
-import { session } from '../session.ts';
-import { toast } from '../toasts.ts';
+import { reporter } from '../session.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 type ButtonProps = {
@@ -67,12 +65,12 @@ type WorkButtonProps = Omit<ButtonProps, 'onClick' | 'isBusy'> & { work(): Promi
 export function WorkButton({ work, ...props }: WorkButtonProps) {
   const isBusy = useSignal(false);
   async function run(button: EventTarget | null): Promise<void> {
-    const before = session.peek();
+    const report = reporter();
     isBusy.value = true;
     try {
       await work();
     } catch (error) {
-      if (session.peek() === before) toast(sentenceOf(error), { kind: 'failed' });
+      report(error);
     } finally {
       isBusy.value = false;
     }

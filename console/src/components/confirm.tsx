@@ -1,5 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { reporter } from '../session.ts';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { FailureNotice } from './notice.tsx';
@@ -19,7 +21,9 @@ type ConfirmProps = {
 export function Confirm({ title, children, verb, act, onClose }: ConfirmProps) {
   const isBusy = useSignal(false);
   const error = useSignal<unknown>(undefined);
+  const body = useRef<HTMLDivElement>(null);
   async function confirm(): Promise<void> {
+    const report = reporter();
     isBusy.value = true;
     error.value = undefined;
     try {
@@ -27,12 +31,16 @@ export function Confirm({ title, children, verb, act, onClose }: ConfirmProps) {
       onClose();
     } catch (failure) {
       error.value = failure;
+      // Back closes the dialog, too.
+      if (body.current === null) report(failure);
       isBusy.value = false;
     }
   }
   return (
     <Dialog title={title} onClose={onClose} isLocked={isBusy.value}>
-      <div class="dialog-body">{children}</div>
+      <div class="dialog-body" ref={body}>
+        {children}
+      </div>
       <FailureNotice failure={error} />
       <footer>
         <Button onClick={onClose} autofocus {...(isBusy.value ? { refusal: 'In progress.' } : {})}>
