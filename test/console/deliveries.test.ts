@@ -50,7 +50,7 @@ test('a failed delivery shows every attempt, and can be resent', async () => {
     receiver.usually({ status: 204 });
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('204', { exact: true }).waitFor();
-    await page.getByText('Delivered', { exact: true }).waitFor();
+    await page.getByRole('status').getByText('Delivered', { exact: true }).waitFor();
     await page.getByText('Delivered.', { exact: true }).waitFor();
     // Somebody may be reading it.
     assert.ok(await page.getByText('out of order').isVisible());
@@ -166,6 +166,7 @@ test('one list has the deliveries of all webhooks, opens on what failed, and can
     await page.getByLabel('From').fill('2000-01-01T00:00');
     await page.getByLabel('Until').fill('2000-01-02T00:00');
     await page.getByRole('heading', { name: 'No delivery matches' }).waitFor();
+    await page.getByRole('status').getByText('No delivery matches.').waitFor();
     assert.match(page.url(), /since=2000-01-01T00%3A00&until=2000-01-02T00%3A00$/);
     await inspect(page, 'deliveries-none-match');
     await page.getByRole('link', { name: 'Show all deliveries' }).click();

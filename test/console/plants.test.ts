@@ -297,6 +297,7 @@ test('page, order and search survive reload and Back', async () => {
     await cell(page, 'Plant 20').waitFor();
 
     await page.getByLabel('Search').fill('PLANT 11');
+    await page.getByRole('status').getByText('11 plants found.', { exact: true }).waitFor();
     await cell(page, 'Plant 2').waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Webhooks' }).click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
@@ -305,6 +306,7 @@ test('page, order and search survive reload and Back', async () => {
     assert.equal(await page.getByLabel('Search').inputValue(), 'PLANT 11');
     await page.getByLabel('Search').fill('x');
     await page.getByRole('heading', { name: 'No plant matches' }).waitFor();
+    await page.getByRole('status').getByText('No plant matches.').waitFor();
     await page.getByText('The search finds plants by the beginning of their name.').waitFor();
     await inspect(page, 'plants-none-found');
     await page.getByRole('button', { name: 'Show all plants' }).click();

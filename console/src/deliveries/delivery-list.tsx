@@ -48,6 +48,9 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
   useEffect(() => {
     if (isMoving && hasChanged.peek()) void list.reload();
   }, [isMoving]);
+  const { value } = list.state.value;
+  const isFiltered = Object.values(filter).some((one) => one !== undefined);
+  const isNone = !list.isStale && value?.items.length === 0 && (cursor ?? value.next) === undefined;
   const isAnnounced = !isMoving && hasChanged.value;
   const showChanges = () => {
     if (cursor === undefined) void list.reload();
@@ -61,6 +64,7 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
         <p role="status">
           <LiveNote connection={connection.value} isLive={isLive} isMoving={isMoving} />
           {isAnnounced && <span class="hidden">. There may be changes.</span>}
+          {isFiltered && isNone && <span class="hidden">. No delivery matches.</span>}
         </p>
         {isAnnounced && (
           <Button icon="refresh" onClick={showChanges}>
@@ -73,8 +77,7 @@ export function DeliveryList({ webhooks, filter, isLive }: DeliveryListProps) {
           if (items.length > 0) return <DeliveryTable webhooks={webhooks} deliveries={items} />;
           if (cursor ?? next) return <NothingHere icon="deliveries" what="deliveries" />;
           // What comes next is not known yet: it need not be an empty list.
-          const isFiltered = list.isStale || Object.values(filter).some((one) => one !== undefined);
-          return <NoDeliveries isFiltered={isFiltered} />;
+          return <NoDeliveries isFiltered={list.isStale || isFiltered} />;
         }}
       </Loaded>
       {/* Without a state in the address, the list may open on another one when somebody returns. */}

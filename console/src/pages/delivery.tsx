@@ -68,7 +68,10 @@ function Facts({ delivery, webhook }: OneDelivery) {
       <dl class="facts">
         <dt>State</dt>
         <dd>
-          <StateBadge shown={shownDelivery(delivery)} />
+          {/* Read out when it changes: who sends a test waits for that. */}
+          <span role="status">
+            <StateBadge shown={shownDelivery(delivery)} />
+          </span>
         </dd>
         {reason !== undefined && <dt>Reason</dt>}
         {reason !== undefined && <dd>{reason}</dd>}

@@ -10,7 +10,7 @@ import { Empty, Loaded, NothingHere } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { readId } from '../draft.ts';
 import { codeOf } from '../failure.ts';
-import { isolated } from '../format.ts';
+import { counted, isolated } from '../format.ts';
 import { BulkDelete, type Chosen, choiceColumn } from '../plants/bulk-delete.tsx';
 import { ExportButton } from '../plants/export.tsx';
 import { useResource } from '../resource.ts';
@@ -77,6 +77,10 @@ export function Plants() {
       }
     >
       <PlantFilters />
+      {/* Always rendered, so that its text is read out when it appears. */}
+      <p role="status" class="hidden">
+        {isFiltered && !isStale && cursor === undefined && value && foundText(value)}
+      </p>
       <Loaded resource={plants} what="plants">
         {({ items, next }) => {
           if (items.length > 0) {
@@ -119,6 +123,13 @@ export function Plants() {
       )}
     </Page>
   );
+}
+
+/** What a search has found, for a screen reader. */
+function foundText({ items, next }: { items: readonly unknown[]; next: string | undefined }): string {
+  const found = `${counted(items.length, 'plant')} found.`;
+  if (next !== undefined) return `More than ${found}`;
+  return items.length === 0 ? 'No plant matches.' : found;
 }
 
 /** The API leads to the last plants, not to a page before them: that page is the first part of more of them. */
