@@ -6,6 +6,10 @@ import { bodyOf, curlOf } from '../../console/src/deliveries/request.ts';
 import { signIn } from '../../testkit/browser/browser.ts';
 import { startConsole } from '../../testkit/browser/console.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
+import { succeeded } from '../../testkit/service/answer.ts';
+
+/** Longer than until a page is read again on which nothing is under way. */
+const A_WHILE_MS = 11_000;
 
 const { browser, create, receiver, service } = await startConsole({ WEBHOOK_RETRY_SCHEDULE: '0s' });
 
@@ -79,12 +83,12 @@ test('a browser whose clock is wrong tells what became of a delivery, and counts
   });
 });
 
-test('what is requested of a paused or disabled webhook says when it is sent', async () => {
+test('what is requested of a paused or disabled webhook says when it is sent, and is followed', async () => {
   const token = await service.tokenFor('fay');
   receiver.usually({ status: 429, headers: { 'retry-after': '7200' } });
-  await create('/webhooks', token, { url: receiver.url });
+  const { id } = await create('/webhooks', token, { url: receiver.url });
   await create('/plants', token, { name: 'Alder' });
-  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+  await browser.visit(service, { token, at: '#/deliveries', hasClock: true }, async (page) => {
     await page.getByRole('link', { name: 'Alder' }).click();
     await page.getByText('429', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();
@@ -95,6 +99,11 @@ test('what is requested of a paused or disabled webhook says when it is sent', a
     await page.goBack();
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('It is held until the webhook is enabled.').waitFor();
+    await page.getByText('Held', { exact: true }).waitFor();
+    const body = { enabled: true };
+    succeeded(await service.request('PATCH', `/webhooks/${id}`, { token, body }), 200);
+    await page.clock.runFor(A_WHILE_MS);
+    await page.getByText('Waiting', { exact: true }).waitFor();
   });
 });
 
@@ -251,10 +260,22 @@ test('the deliveries of a plant are all of them, whatever fails, and lead from t
   });
 });
 
-test('without a webhook the deliveries page links to where to create one', async () => {
+test('without a webhook the deliveries page links to where to create one, and follows when there is one', async () => {
   const token = await service.tokenFor('carl');
-  await browser.visit(service, { token, at: '#/deliveries' }, async (page) => {
+  await browser.visit(service, { token, at: '#/deliveries', hasClock: true }, async (page) => {
     await page.getByRole('link', { name: 'Create a webhook' }).click();
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await create('/webhooks', token, { url: 'http://127.0.0.1:9/hook' });
+    await page.clock.runFor(A_WHILE_MS);
+    await page.getByRole('heading', { name: 'No deliveries yet' }).waitFor();
+    await create('/plants', token, { name: 'Alder' });
+    await untilFailed(token, 1);
+    await create('/webhooks', token, { url: receiver.url, description: 'The shop' });
+    await page.clock.runFor(A_WHILE_MS);
+    await page.getByRole('option', { name: 'The shop' }).waitFor({ state: 'attached' });
+    // It would open on what failed, but somebody may be reading.
+    assert.equal(await page.getByLabel('State').inputValue(), 'all');
   });
 });

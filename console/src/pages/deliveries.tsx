@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
 import { hasFailedLast } from '../../../packages/client/src/attention.ts';
 import type { DeliveryState, Webhook } from '../../../packages/client/src/client.ts';
 import { Button, ButtonLink } from '../components/button.tsx';
@@ -7,12 +8,14 @@ import { Page } from '../components/page.tsx';
 import { Empty, Loaded } from '../components/states.tsx';
 import { DeliveryList } from '../deliveries/delivery-list.tsx';
 import { readId } from '../draft.ts';
+import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href, place, refine } from '../router.ts';
 import { store } from '../session.ts';
 import { nameOf, shownDelivery } from '../webhook-state.ts';
 import '../styles/deliveries.css';
 
+const REFRESH_MS = 10_000;
 const STATES = ['pending', 'held', 'delivered', 'failed'] as const;
 /** In the address; without a state the list opens on what fails. */
 const ALL = 'all';
@@ -20,6 +23,7 @@ const ALL = 'all';
 /** The deliveries of all webhooks, or of one, live. */
 export function Deliveries() {
   const webhooks = useResource('webhooks', (signal) => store().webhooks.list({ signal }));
+  useRefresh(webhooks, REFRESH_MS);
   return (
     <Page title="Deliveries" lead="Every new plant on its way to your webhooks, newest first.">
       <Loaded resource={webhooks} what="webhooks">
@@ -42,7 +46,9 @@ function Filtered({ webhooks, chosen }: FilteredProps) {
   const asked = query.get('state');
   // Who looks for a plant or a time wants all that there is of it.
   const isNarrowed = ['plant', 'since', 'until'].some((name) => query.has(name));
-  const preset = isNarrowed ? undefined : failingState(chosen);
+  // A refresh of the webhooks turns to no other list while somebody reads.
+  const failing = useMemo(() => failingState(chosen), [query.get('webhook')]);
+  const preset = isNarrowed ? undefined : failing;
   const state = asked === null ? preset : STATES.find((one) => one === asked);
   return (
     <>

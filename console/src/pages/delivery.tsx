@@ -17,6 +17,8 @@ import { shownDelivery, titleOf } from '../webhook-state.ts';
 import '../styles/deliveries.css';
 
 const REFRESH_MS = 2_000;
+/** What is held or failed changes when its webhook is enabled or replayed, also elsewhere. */
+const SLOW_REFRESH_MS = 10_000;
 
 /** One event for one webhook, with every attempt. */
 export function Delivery({ webhook, event }: { webhook: string; event: string }) {
@@ -26,7 +28,7 @@ export function Delivery({ webhook, event }: { webhook: string; event: string })
     return { delivery: one, webhook: target };
   });
   const value = loaded.state.value.value?.delivery;
-  useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : Infinity);
+  useRefresh(loaded, value?.state === 'pending' ? REFRESH_MS : SLOW_REFRESH_MS);
 
   return (
     <Page
