@@ -419,6 +419,20 @@ test('a double click on Export CSV exports, and does not stop it at once', async
   });
 });
 
+test('an export through a proxy that ignores the query ends with a sentence, and without a file', async () => {
+  const token = await service.tokenFor('proxied');
+  await browser.visit(service, { at: '#/plants?name=a', token }, async (page) => {
+    await page.evaluate('window.showSaveFilePicker = undefined');
+    let downloads = 0;
+    page.on('download', () => downloads++);
+    const link = '</plants?cursor=x>; rel="next"';
+    await page.route('**/plants?*', (route) => route.fulfill({ headers: { link }, json: [] }));
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    await page.getByText('A page leads to itself: does a proxy ignore the query?').waitFor();
+    assert.equal(downloads, 0);
+  });
+});
+
 test('a list that has not changed is not sent again: the browser asks with its tag', async () => {
   const token = await service.tokenFor('returning');
   succeeded(await service.request('POST', '/plants', { token, body: { name: 'Alder' } }), 201);

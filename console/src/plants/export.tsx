@@ -67,6 +67,10 @@ async function write(
   await out.write(csvLine(['id', 'name', 'tag']));
   do {
     const { items, next } = await store().plants.page({ ...query, limit: PAGE, cursor, signal });
+    // Such a file would grow without an end.
+    if (cursor !== undefined && next === cursor) {
+      throw new Error('A page leads to itself: does a proxy ignore the query?');
+    }
     const own = items.filter(({ owner }) => owner === session.value?.user);
     await out.write(own.map(({ id, name, tag = '' }) => csvLine([String(id), name, tag])).join(''));
     onWritten(own.length);
