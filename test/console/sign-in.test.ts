@@ -242,6 +242,33 @@ test('what was typed when the token expired is in its form again, for the same u
   });
 });
 
+test('a replay that was answered after its session ended is one replay when it is pressed again', async () => {
+  const [first, second] = [await service.tokenFor('jan'), await service.tokenFor('jan')];
+  const body = { url: 'http://127.0.0.1:9/', description: 'The shop' };
+  succeeded(await service.request('POST', '/webhooks', { token: first, body }), 201);
+  await browser.visit(service, { token: first, at: '#/webhooks', hasClock: true }, async (page) => {
+    await page.getByRole('link', { name: 'The shop' }).click();
+    const replays = await intercept(page, (request) => request.url().endsWith('/replay'));
+    const replay = async () => {
+      await page.getByRole('button', { name: 'Replay' }).first().click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+    };
+    await replay();
+    const lost = await replays.next(1);
+    const answer = await lost.fetch();
+    await revoke(service, first);
+    await page.clock.runFor(6_000);
+    await page.getByText('The service no longer accepts the token').waitFor();
+    await lost.fulfill({ response: answer });
+    await signIn(page, second);
+    await replay();
+    const again = await replays.next(2);
+    assert.equal(again.request().postData(), lost.request().postData());
+    await again.continue();
+    await page.getByText('Nothing failed for good since then.').waitFor();
+  });
+});
+
 test('a new page moves the focus to its heading, and sets the title', () =>
   browser.visit(service, {}, async (page) => {
     await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Plants' }).click();

@@ -1,4 +1,3 @@
-import { useRef } from 'preact/hooks';
 import type { Webhook } from '../../../packages/client/src/client.ts';
 import { Choice, Field } from '../components/field.tsx';
 import { FormDialog } from '../components/form-dialog.tsx';
@@ -34,16 +33,17 @@ type ReplayProps = {
 /** `hours`: how many back, or empty for the time `at`. */
 type ReplayText = { what: string; hours: string; at: string };
 
+/**
+ * A retry sends the same time with the same key, so that a lost response does not start a second replay. Outside of the
+ * form, whose key is there again when the session ends and the same user signs in.
+ */
+let begun: { idempotencyKey: string; since: Date } | undefined;
+
 /** Resends what happened since a time. */
 export function Replay({ webhook: { id }, hoursBack = '24', onChanged, onClose }: ReplayProps) {
-  // A retry sends the same time with the same key, so that a lost response does not start a second replay.
-  const begun = useRef<{ idempotencyKey: string; since: Date }>(undefined);
-
   async function save({ what, hours, at }: ReplayText, idempotencyKey: string): Promise<void> {
-    if (begun.current?.idempotencyKey !== idempotencyKey) {
-      begun.current = { idempotencyKey, since: sinceOf(hours, at) };
-    }
-    const { since } = begun.current;
+    if (begun?.idempotencyKey !== idempotencyKey) begun = { idempotencyKey, since: sinceOf(hours, at) };
+    const { since } = begun;
     const state = STATES.find((one) => one === what);
     const { count } = await store().webhooks.replay(
       id,
