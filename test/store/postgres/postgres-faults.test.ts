@@ -18,6 +18,8 @@ import { creates } from '../../../src/store/postgres/plants/creates.ts';
 import { deletes } from '../../../src/store/postgres/plants/plant-deletes.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { type Given, given } from '../../../testkit/stores/given.ts';
 import {
   administer,
@@ -119,6 +121,33 @@ describe('past failures on PostgreSQL', () => {
       Promise.all(Array.from({ length: 30 }, () => read(slow))),
     ).finally(() => administer(database.url, `DROP ROLE ${role}`));
     assert.equal(rows.length, 30);
+  });
+
+  test('the reasons why no host can be used follow the order of the URL, whichever was used last', async () => {
+    const role = `role_${randomBytes(6).toString('hex')}`;
+    await administer(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'plants'`);
+    const { host, pathname } = new URL(database.url);
+    const url = `postgres://${role}:plants@127.0.0.1:${await freePort()},${host}${pathname}`;
+    const way = openDatabase({
+      url: parseDatabaseUrl(url),
+      connections: 1,
+      pooled: false,
+      log: silentLog,
+    });
+    const one = { name: 'one', text: 'SELECT 1 AS one' };
+    await way.read(one);
+    await administer(
+      database.url,
+      `ALTER ROLE ${role} NOLOGIN;
+       SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`,
+    );
+    const codes = await eventually('reason for each host', async () => {
+      const { cause } = await way.read(one).catch((error) => error);
+      return cause instanceof AggregateError ? cause.errors.map(({ code }) => code) : undefined;
+    });
+    assert.deepEqual(codes, ['ECONNREFUSED', '28000']);
+    await way.close();
+    await administer(database.url, `DROP ROLE ${role}`);
   });
 
   test('options in the URL do not replace those that the service sets for its sessions', async () => {

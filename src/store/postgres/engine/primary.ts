@@ -111,7 +111,8 @@ export function createPrimary(options: DatabaseOptions) {
         hosts = [host, ...hosts.filter((other) => other !== host)];
         return server;
       } catch (error) {
-        errors.push(error);
+        // In the order of the URL.
+        errors[url.hosts.indexOf(host)] = error;
         await pool.end();
         // After a login failure on its own side, such as a missing password, the client leaves the connection open.
         for (const socket of sockets) socket.destroy();
