@@ -47,18 +47,21 @@ async function longList(
   { viewer, order, limit, fields }: ListRequest,
   from: Position | undefined,
 ): Promise<PlantList> {
-  // Fix the end first, so that a list ends even while plants are added.
-  const { last, next, ends } = await store.end({ viewer, order, from, count: limit });
-  if (!last) return { next: undefined, json: '[]' };
+  const endFrom = (at: Position | undefined) => store.end({ viewer, order, from: at, count: limit });
+  // Counted before any plant is read: those that are added later are not in the list.
+  let end = limit === undefined ? undefined : await endFrom(from);
   const read = async (at: Position | undefined, count: number): Promise<PlantPage> => {
-    const page = await store.page({ viewer, order, from: at, through: last, ends, limit: count, fields });
+    const bounds = { from: at, through: end?.last, ends: end?.ends };
+    const page = await store.page({ viewer, order, ...bounds, limit: count, fields });
     // These plants may be a hundred times as large as the earlier ones.
     return isLong(page.json) ? read(at, countLike(page)) : page;
   };
   // Read the first part before the answer begins, so that a store failure can still be reported.
   const first = await read(from, limits.firstPlants);
-  if (!first.next) return { next, json: `[${first.json}]` };
-  return { next, json: partsOf(first, read, limit ?? Infinity) };
+  if (!first.next) return { next: end?.next, json: `[${first.json}]` };
+  // A list ends even while plants are added.
+  end ??= await endFrom(first.next);
+  return { next: end.next, json: partsOf(first, read, limit ?? Infinity) };
 }
 
 function partsOf(

@@ -116,8 +116,8 @@ export type ListEnd = {
   last: Position | undefined;
   /** Where the list continues; undefined at its end. */
   next: Position | undefined;
-  /** With `count`: each owner's highest id when counting began. Plants with higher ids, added since, are not counted. */
-  ends: Ends | undefined;
+  /** Each owner's highest id when the search for the end began. Plants with higher ids, added since, are not in the list. */
+  ends: Ends;
 };
 
 /** By owner. */

@@ -50,12 +50,12 @@ export function listEnds(reads: EndReads): Pick<PlantStore, 'end' | 'lastPage'> 
 
   async function end(query: EndQuery): Promise<ListEnd> {
     const { viewer, order, from, count } = query;
-    if (count === undefined) {
-      const stretches = await reads.stretches(viewer, { order, from });
-      const last = await first(stretches.toReversed(), REVERSED[kindOf(order)]);
-      return { last, next: undefined, ends: undefined };
-    }
     const ends = await endsOf(viewer, from);
+    if (count === undefined) {
+      const stretches = await reads.stretches(viewer, { order, from, ends });
+      const last = await first(stretches.toReversed(), REVERSED[kindOf(order)]);
+      return { last, next: undefined, ends };
+    }
     let last: Position | undefined;
     let next = from;
     for (let left = count; left > 0; left -= limits.countedPlants) {
