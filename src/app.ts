@@ -28,7 +28,7 @@ import type { Store } from './store/store.ts';
 import type { Tracing, TracingOptions } from './tracing/open.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import { formatNetworks } from './webhooks/sending/addresses.ts';
-import { createResolve } from './webhooks/sending/resolver.ts';
+import { createResolve, nowhere } from './webhooks/sending/resolver.ts';
 import { createTarget } from './webhooks/sending/target.ts';
 
 export type App = {
@@ -168,7 +168,8 @@ async function serve(parts: Parts): Promise<App> {
   const access = { store: store.access, runtime };
   const { bootstrapToken } = config;
   if (bootstrapToken !== undefined) await setBootstrapToken(access, bootstrapToken);
-  const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve: createResolve() });
+  const resolve = createResolve({ look: nowhere });
+  const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve });
   const tracing = await openTraces(config, runtime);
   if (tracing) started.push(tracing.stop);
   const server = await buildServer({

@@ -325,6 +325,8 @@ export const delivery = {
   ownerShare: 3 / 4,
   /** A name lookup when a webhook is created. */
   lookupMs: 5 * SECOND,
+  /** Names being looked up for webhooks that are created, or get another URL. */
+  lookups: 100,
   /** What servers and proxies commonly accept. */
   urlLength: 2048,
   /** The host of a webhook's URL, without a final dot: the longest name in DNS (RFC 1035 §2.3.4). */
@@ -431,8 +433,6 @@ export const lookups = {
   nextAddressMs: 2 * SECOND,
   /** Addresses of each kind to try. An attempt has no time for more that do not answer. */
   addressesTried: 8,
-  /** Concurrent `dns.lookup` calls. Node's four threads run only this many at once. */
-  slots: 2,
 } as const;
 
 export const chores = {

@@ -158,6 +158,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.share': 'Further deliveries to this webhook wait; those to others do not.',
   'delivery.ownerShare': 'Further deliveries to the webhooks of this user wait; those of others do not.',
   'delivery.lookupMs': 'The webhook is created without the lookup; every attempt checks again.',
+  'delivery.lookups': 'The webhook is created without a lookup; every attempt checks again.',
   'delivery.urlLength': '400 `40002`, or 422 `42201` when the URL becomes longer by escaping.',
   'delivery.hostBytes':
     '422 `42201`; a webhook from before this limit fails each attempt with the rule `host`.',
@@ -205,7 +206,6 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'lookups.otherKindMs': 'The addresses of the one kind are used.',
   'lookups.nextAddressMs': 'The next address is tried.',
   'lookups.addressesTried': 'The others are not tried in this attempt.',
-  'lookups.slots': 'Further names that no name server knows wait for their turn.',
   'chores.slice': 'The rest follows in further transactions.',
   'chores.pauseMs': 'The next slice waits this long.',
   'chores.pollMs': 'A replay or a removal begins this much later.',

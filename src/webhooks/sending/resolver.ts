@@ -30,14 +30,14 @@ type LookupBounds = Record<keyof typeof lookups, number>;
  * `dns.lookup` alone would not do: in the whole process only two of its lookups run at a time, and none can be
  * cancelled, so two names with hanging servers would block every other name. Instead, name servers are queried over
  * sockets, as many at a time as there are names. `dns.lookup` gets only names for which the name servers answered "no
- * such name". Concurrent lookups of one name are shared. Nothing is cached, so every connection goes to the current
- * address.
+ * such name", one at a time: the other lookup is for the rest of the process, such as the host of the database.
+ * Concurrent lookups of one name are shared. Nothing is cached, so every connection goes to the current address.
  */
 export function createResolve(parts: Partial<ResolverParts> = {}): Resolve {
   const { hosts = createHosts(HOSTS_FILE), servers = [], look = lookup } = parts;
   const bounds: LookupBounds = { ...lookups, ...parts.bounds };
   const ask = asker(servers, bounds);
-  const lookUp = inSlots(bounds.slots, look);
+  const lookUp = oneAtATime(look);
 
   async function resolve(hostname: string): Promise<LookupAddress[]> {
     const known = hosts(hostname);
@@ -81,24 +81,24 @@ function asker(servers: readonly string[], { serverMs, tries, mostMs, otherKindM
   };
 }
 
-/** Limits concurrent lookups; the others wait in order. */
-function inSlots(slots: number, look: Lookup): Resolve {
-  const waiting: (() => void)[] = [];
-  let free = slots;
-  return async (hostname) => {
-    if (free > 0) free--;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await new Promise((resolve, reject) => {
-        look(hostname, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)));
-      });
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
-    }
+/** The others wait in order. */
+function oneAtATime(look: Lookup): Resolve {
+  let last: Promise<unknown> = Promise.resolve();
+  return (hostname) => {
+    const addresses = last.then(
+      () =>
+        new Promise<LookupAddress[]>((resolve, reject) => {
+          look(hostname, { all: true }, (error, found) => (error ? reject(error) : resolve(found)));
+        }),
+    );
+    last = addresses.catch(() => {});
+    return addresses;
   };
 }
+
+/** For `createResolve`: only the hosts file and the name servers know names. */
+export const nowhere: Lookup = (hostname, _, callback) =>
+  callback(new Error(`no name server knows ${hostname}`), []);
 
 const HOSTS_FILE =
   process.platform === 'win32'

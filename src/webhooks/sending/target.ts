@@ -41,6 +41,9 @@ type TargetParts = {
 };
 
 export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }: TargetParts) {
+  /** Under way for `check`. */
+  let lookups = 0;
+
   /** Parses a URL and applies every rule that needs no lookup. Throws `TargetRefused`. */
   function read(text: string): URL {
     const url = parse(text);
@@ -68,13 +71,16 @@ export function createTarget({ allowed, resolve, lookupMs = delivery.lookupMs }:
 
   /**
    * Called when a webhook is created: rejects with `AppError` 42201 unless the URL may be a target. Accepts a name
-   * that does not resolve yet, since every attempt checks again.
+   * that does not resolve yet, or while many are looked up, since every attempt checks again.
    */
   async function check(text: string): Promise<void> {
     try {
       const url = read(text);
-      if (addressesOf(url) !== undefined) return;
-      admit(url.protocol, await within(lookupMs, resolve(url.hostname)));
+      if (addressesOf(url) !== undefined || lookups >= delivery.lookups) return;
+      lookups++;
+      // It goes on when it is no longer waited for.
+      const addresses = resolve(url.hostname).finally(() => lookups--);
+      admit(url.protocol, await within(lookupMs, addresses));
     } catch (error) {
       if (error instanceof TargetRefused) throw new AppError(42201, error.message, { cause: error });
       throw error;

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../../../src/errors.ts';
+import { delivery } from '../../../src/limits.ts';
 import { parseNetworks, refusal } from '../../../src/webhooks/sending/addresses.ts';
 import { createTarget, type Resolve, TargetRefused } from '../../../src/webhooks/sending/target.ts';
 
@@ -314,4 +315,21 @@ test('the refusal of a name does not reveal its address', async () => {
 
 test('a hanging lookup does not hold up creating a webhook', async () => {
   await targetWith('', () => new Promise(() => {})).check('https://slow.example/');
+});
+
+test('a webhook is created without a lookup while many names are looked up, however long that takes', async () => {
+  const hanging = Promise.withResolvers<LookupAddress[]>();
+  let asked = 0;
+  const target = targetWith('', () => {
+    asked++;
+    return hanging.promise;
+  });
+  const check = () => target.check('https://slow.example/');
+  await Promise.all(Array.from({ length: delivery.lookups + 20 }, check));
+  await check();
+  assert.equal(asked, delivery.lookups);
+  hanging.resolve([]);
+  await hanging.promise;
+  await check();
+  assert.equal(asked, delivery.lookups + 1);
 });
