@@ -170,7 +170,8 @@ async function serve(parts: Parts): Promise<App> {
   if (bootstrapToken !== undefined) await setBootstrapToken(access, bootstrapToken);
   const resolve = createResolve({ look: nowhere });
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve });
-  const tracing = await openTraces(config, runtime);
+  const traces = tracingOptions(config, runtime);
+  const tracing = traces && (await openTraces(traces, runtime));
   if (tracing) started.push(tracing.stop);
   const server = await buildServer({
     access,
@@ -210,7 +211,7 @@ async function serve(parts: Parts): Promise<App> {
   if (exported) started.push(exported.stop);
   // Only once it listens: the first token is shown once, and a start that fails shows nothing.
   const firstToken = bootstrapToken === undefined ? await createFirstToken(access) : undefined;
-  if (config.roles.has('dispatch')) delivery = startDelivery(parts, url);
+  if (config.roles.has('dispatch')) delivery = startDelivery(parts, url, traces);
   const housekeeper = delivery && startHousekeeper({ store: store.chores, runtime, retentionDays });
 
   async function drain(): Promise<void> {
@@ -234,7 +235,11 @@ async function serve(parts: Parts): Promise<App> {
   return { url, firstToken, metricsUrl: exported?.url, stop: () => (stopping ??= drain()) };
 }
 
-function startDelivery({ config, runtime, store, metrics }: Parts, publicUrl: string) {
+function startDelivery(
+  { config, runtime, store, metrics }: Parts,
+  publicUrl: string,
+  traces: TracingOptions | undefined,
+) {
   const measures = metrics?.measures;
   const settings = {
     schedule: config.webhookRetrySchedule,
@@ -245,7 +250,7 @@ function startDelivery({ config, runtime, store, metrics }: Parts, publicUrl: st
     publicUrl,
     logsDebug: config.logLevel === 'debug',
     isMeasured: measures !== undefined,
-    traces: tracingOptions(config),
+    traces,
   };
   const { lanes, wasKilled = false } = store;
   return startSending({ settings, lanes, wasKilled, log: runtime.log, measures });
@@ -271,17 +276,17 @@ async function openMetrics(config: Config, { clock, log }: Runtime): Promise<Met
 }
 
 /** Loaded on demand, because it takes 10 MiB of memory. */
-async function openTraces(config: Config, runtime: Runtime): Promise<Tracing | undefined> {
-  const options = tracingOptions(config);
-  if (!options) return undefined;
+async function openTraces(options: TracingOptions, runtime: Runtime): Promise<Tracing> {
   const { openTracing } = await import('./tracing/open.ts');
   return openTracing(options, runtime);
 }
 
-function tracingOptions(config: Config): TracingOptions | undefined {
+/** Called once: all threads are one instance of the service. */
+function tracingOptions(config: Config, { random }: Runtime): TracingOptions | undefined {
   const { otelExporterOtlpEndpoint: endpoint, otelExporterOtlpHeaders: headers } = config;
   if (endpoint === undefined) return undefined;
-  const { otelServiceName: name, otelResourceAttributes: attributes } = config;
+  const { otelServiceName: name, otelResourceAttributes } = config;
+  const attributes = { 'service.instance.id': random(16).toString('hex'), ...otelResourceAttributes };
   const { otelTracesSampler: sampler, otelTracesSamplerArg: ratio } = config;
   return { endpoint, headers, sampler, ratio, service: { name, version, attributes } };
 }

@@ -78,7 +78,7 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
 async function openTraces({ traces }: SenderThreadOptions, log: Log): Promise<Tracing | undefined> {
   if (!traces) return undefined;
   const { openTracing } = await import('../tracing/open.ts');
-  return openTracing(traces, { log, random: randomBytes });
+  return openTracing(traces, { log });
 }
 
 function logTo(tell: (news: SenderNews) => void, logsDebug: boolean): Log {

@@ -52,13 +52,12 @@ export type TracingOptions = {
 
 export type Tracing = ReturnType<typeof openTracing>;
 
-export function openTracing(options: TracingOptions, { log, random }: Pick<Runtime, 'log' | 'random'>) {
+export function openTracing(options: TracingOptions, { log }: Pick<Runtime, 'log'>) {
   const { name, version, attributes } = options.service;
   const provider = new TracerProvider({
     resource: defaultResource().merge(
       resourceFromAttributes({
         'service.version': version,
-        'service.instance.id': random(16).toString('hex'),
         ...attributes,
         'service.name': name,
       }),
@@ -115,15 +114,15 @@ function spanOn(sdk: SdkTracer, span: SdkSpan): Span {
   return {
     trace: traceAt(span.spanContext()),
     begin: (name) => spanOn(sdk, sdk.startSpan(name, {}, trace.setSpan(ROOT_CONTEXT, span))),
-    mark: (what, at) => void span.addEvent(what, at),
+    mark: (what) => void span.addEvent(what),
     note: (attributes) => void span.setAttributes(attributes),
-    end({ attributes, failure, at } = {}) {
+    end({ attributes, failure } = {}) {
       if (attributes) span.setAttributes(attributes);
       if (failure) {
         span.setAttribute('error.type', failure.type);
         span.setStatus({ code: SpanStatusCode.ERROR, ...(failure.reason && { message: failure.reason }) });
       }
-      span.end(at);
+      span.end();
     },
   };
 }

@@ -13,11 +13,8 @@ export type Span = {
   readonly trace: Trace;
   /** Begins a child span. */
   begin(name: string): Span;
-  /**
-   * Records that something happened.
-   * @param at milliseconds since the Unix epoch; by default now
-   */
-  mark(what: string, at?: number): void;
+  /** Records that something happens. */
+  mark(what: string): void;
   /** Adds attributes that become known only now. */
   note(attributes: Attributes): void;
   /** Call at most once. A span that never ends is never shown. */
@@ -28,8 +25,6 @@ export type SpanResult = {
   attributes?: Attributes;
   /** Marks it as failed: the class of the failure, such as a status, and a sentence for a person. */
   failure?: { type: string; reason?: string | undefined } | undefined;
-  /** Milliseconds since the Unix epoch; by default now. */
-  at?: number;
 };
 
 /**

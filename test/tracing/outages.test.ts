@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
@@ -30,7 +29,7 @@ function openTo(endpoint: string) {
   const service = { name: 'plant-store', version: '1.0.0', attributes: {} };
   const tracing = openTracing(
     { endpoint, headers: {}, sampler: 'always_on', ratio: 1, service },
-    { log, random: randomBytes },
+    { log },
   );
   const makeSpans = (count: number) => {
     for (let n = 0; n < count; n++) tracing.tracer.begin('server', 'GET /plants', undefined, {}).end();
@@ -137,7 +136,7 @@ test('a share of the traces is kept, the same ones by every process, unless the 
   const service = { name: 'plant-store', version: '1.0.0', attributes: {} };
   const { tracer, stop } = openTracing(
     { endpoint: collector.endpoint, headers: {}, sampler: 'parentbased_traceidratio', ratio: 0.25, service },
-    { log: silentLog, random: randomBytes },
+    { log: silentLog },
   );
   for (let n = 0; n < 2_000; n++) tracer.begin('server', 'new', undefined, {}).end();
   for (let n = 0; n < 10; n++) tracer.begin('server', 'decided', clientTrace().traceparent, {}).end();

@@ -17,8 +17,6 @@ export function traceAttempts(sender: Sender, tracer: Tracer): Sender {
         span.end({ failure: { type: 'no_attempt' } });
         throw error;
       });
-      // Until then it waited for others to the same webhook.
-      span.mark('the request begins', attempt.at);
       span.end(resultOf(attempt));
       return attempt;
     },
@@ -40,10 +38,9 @@ function attributesOf({ webhook, event, step }: Sendable): Attributes {
 }
 
 function resultOf(attempt: Attempt): SpanResult {
-  const { at, durationMs, address, status, error } = attempt;
+  const { address, status, error } = attempt;
   const reason = failureOf(attempt);
   return {
-    at: at + durationMs,
     attributes: { 'http.response.status_code': status, 'network.peer.address': address },
     failure:
       reason === undefined ? undefined : { type: error === undefined ? String(status) : 'no_answer', reason },
