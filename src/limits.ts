@@ -409,8 +409,9 @@ export const sending = {
   /** The longest idle time a receiver's `Keep-Alive` header may set. */
   longIdleMs: 30 * SECOND,
   /**
-   * What may arrive on an open TLS connection for one request besides the response, such as thousands of tiny records.
-   * TLS sets no limit to further handshakes, tickets and key updates, and each costs far more than its bytes.
+   * What may arrive on a TLS connection for its handshake and then, for one request, besides the response, such as
+   * thousands of tiny records. TLS sets no limit to handshakes, tickets and key updates, and each costs far more than its
+   * bytes.
    */
   surplusBytes: 64 * KIB,
   /** How often to check that. */

@@ -27,7 +27,7 @@ export type Connection = {
   address: string | undefined;
   /** Requests sent over the socket. */
   requests: number;
-  /** What had arrived besides responses before the last request; infinite while the connection is being opened. */
+  /** What had arrived besides responses before the last request; 0 while the connection is being opened. */
   surplusBefore: number;
   isIdle: boolean;
   /** The request that it carries. */
@@ -77,7 +77,7 @@ export function createConnections(target: Target) {
       socket: undefined,
       address: undefined,
       requests: 0,
-      surplusBefore: Infinity,
+      surplusBefore: 0,
       isIdle: false,
       carried: undefined,
     };
@@ -180,7 +180,7 @@ function clientOf(receiver: Receiver, target: Target, own: () => Connection): Cl
     connect(_, callback) {
       const connection = own();
       connection.requests = 0;
-      connection.surplusBefore = Infinity;
+      connection.surplusBefore = 0;
       connection.address = undefined;
       connection.socket = connect(
         {

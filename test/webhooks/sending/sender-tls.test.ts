@@ -14,6 +14,7 @@ import { selfSigned } from '../../../testkit/sockets/certificate.ts';
 import {
   answering,
   eachRequest,
+  flood,
   listening,
   OK,
   reply,
@@ -159,6 +160,17 @@ test('a receiver that never ends the TLS handshake costs one deadline', async ()
   const attempt = await hasty.send(to(server.port));
   assert.equal(attempt.error, 'The receiver did not complete the TLS handshake within 0.1 s.');
   assert.equal(attempt.address, '127.0.0.1');
+});
+
+test('a receiver that floods the TLS handshake is a failure before the deadline', async () => {
+  // Requests to begin anew, which a client skips as long as a handshake is under way.
+  const hellos = Buffer.concat([Buffer.from([0x16, 3, 3, 0x40, 0]), Buffer.alloc(0x4000)]);
+  await using server = await startSocketServer((socket) => socket.once('data', () => flood(socket, hellos)));
+  const patient = senderWith({ resolve, attemptMs: 30_000 });
+  assert.equal(
+    (await patient.send(to(server.port))).error,
+    'The receiver sent over 64 KiB besides its response.',
+  );
 });
 
 test('a receiver that repeats the TLS handshake without end is a failure before the deadline', async () => {
