@@ -121,7 +121,7 @@ test('both configurations of HAProxy have the same retries and health checks', (
       .map((line) => line.trim())
       .filter((line) => isAboutThat.test(line)),
   );
-  assert.equal(one?.length, 8);
+  assert.equal(one?.length, 9);
   assert.deepEqual(other, one);
 });
 

@@ -27,10 +27,7 @@ function openTo(endpoint: string) {
     },
   };
   const service = { name: 'plant-store', version: '1.0.0', attributes: {} };
-  const tracing = openTracing(
-    { endpoint, headers: {}, sampler: 'always_on', ratio: 1, service },
-    { log },
-  );
+  const tracing = openTracing({ endpoint, headers: {}, sampler: 'always_on', ratio: 1, service }, { log });
   const makeSpans = (count: number) => {
     for (let n = 0; n < count; n++) tracing.tracer.begin('server', 'GET /plants', undefined, {}).end();
   };

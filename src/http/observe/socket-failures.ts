@@ -61,6 +61,8 @@ function translate(error: ParserError): AppError {
       return new AppError(40800, 'The request did not arrive in time; send it again, faster.');
     case 'HPE_PAUSED_H2_UPGRADE':
       return otherVersion();
+    case 'HPE_INVALID_URL':
+      return new AppError(40000, 'The URL is not a path, or has a character that must be percent-encoded.');
     case 'HPE_INVALID_VERSION':
       return isOtherVersion(error) ? otherVersion() : unreadable(error);
     case 'HPE_INVALID_TRANSFER_ENCODING':

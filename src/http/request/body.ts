@@ -7,14 +7,16 @@ import { http as limits } from '../../limits.ts';
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
 
 /**
- * Accepts bodies of limited size that claim to be JSON in UTF-8, and refuses all others. The validator reads the JSON,
- * after the Idempotency-Key is checked: what is not JSON may be a repeat, or use the key of another request.
+ * Accepts bodies of limited size that claim to be JSON in UTF-8, and refuses all others, except empty ones: many
+ * clients name a type though they send nothing. The validator reads the JSON, after the Idempotency-Key is checked: what
+ * is not JSON may be a repeat, or use the key of another request.
  */
 export function acceptJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', (request, payload, done) => {
-    const type = request.headers['content-type'];
-    if (type === 'application/json' || JSON_TYPE.test(type ?? '')) readBody(request, payload, done);
+  app.addContentTypeParser(['application/json', '*'], (request, payload, done) => {
+    const { 'content-type': type, 'content-length': length } = request.headers;
+    if (type === 'application/json' || JSON_TYPE.test(type ?? '') || length === '0')
+      readBody(request, payload, done);
     else done(notJson());
   });
 }

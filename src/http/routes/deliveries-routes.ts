@@ -217,7 +217,8 @@ function positionIn(position: string): DeliveryPosition {
 }
 
 function timeIn(name: 'since' | 'until', text: string | undefined): number | undefined {
-  const ms = text === undefined ? undefined : parseDateTime(text);
+  // In a query, a `+` is a space: many clients do not encode that of an offset.
+  const ms = text === undefined ? undefined : parseDateTime(text.replace(' ', '+'));
   if (text === undefined || ms !== undefined) return ms;
   throw new AppError(40003, `The query parameter "${name}" must be ${Filters[name].description}.`);
 }

@@ -34,7 +34,9 @@ const ListQuery = {
     type: 'integer',
     minimum: 1,
     maximum: MAX_LIMIT,
-    description: `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all`,
+    description:
+      `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all. If plants are added within a list ` +
+      `with a limit over ${limits.firstPlants} while it is sent, the connection may be reset: repeat the request`,
   },
   cursor: {
     ...PAGE_CURSOR,

@@ -110,11 +110,9 @@ test('a test and a redelivery accept no body, or an empty object', async () => {
   }
   const path = `/webhooks/${id}/test`;
   const { token } = client;
-  for (const body of ['', '{}']) {
-    failed(
-      await service.request('POST', path, { body, token, headers: { 'content-type': 'text/plain' } }),
-      41500,
-    );
-  }
+  const headers = { 'content-type': 'text/plain' };
+  failed(await service.request('POST', path, { body: '{}', token, headers }), 41500);
+  // Many clients name a type though they send nothing.
+  succeeded(await service.request('POST', path, { body: '', token, headers }), 202);
   failed(await client.send('POST', `${path}?x=1`), 40003);
 });
