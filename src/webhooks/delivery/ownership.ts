@@ -112,7 +112,8 @@ export function preferredOf(webhook: string, members: readonly string[]): string
   let preferred: string | undefined;
   let most = -1;
   for (const member of members) {
-    const weight = hash(`${member} ${webhook}`);
+    // Of the process: one that begins another life gets its lanes back, and no other hands any over.
+    const weight = hash(`${member.replace(/-\d+$/, '-1')} ${webhook}`);
     if (weight <= most) continue;
     preferred = member;
     most = weight;

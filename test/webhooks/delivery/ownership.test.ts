@@ -31,7 +31,7 @@ const sharesOf = (members: readonly string[]) =>
 describe('preferred replicas', () => {
   test('10 000 lanes are even within a twentieth over two to seven replicas', () => {
     for (let count = 2; count <= 7; count++) {
-      const members = Array.from({ length: count }, (_, n) => `replica-${n}`);
+      const members = Array.from({ length: count }, (_, n) => `${'abcdefg'[n]}-1`);
       const even = LANES.length / count;
       const shares = sharesOf(members);
       assert.equal(shares.length, count);
@@ -55,6 +55,13 @@ describe('preferred replicas', () => {
     );
     assert.ok(moved.every((webhook) => preferredOf(webhook, three ?? []) === 'c'));
     assert.ok(moved.length < LANES.length * 0.4, `${moved.length} moved`);
+  });
+
+  test('a replica that begins another life moves no lane', () => {
+    for (const webhook of LANES.slice(0, 1_000)) {
+      const [before, after] = [1, 7].map((life) => preferredOf(webhook, ['a-1', 'b-2', `c-${life}`]));
+      assert.equal(after, before === 'c-1' ? 'c-7' : before);
+    }
   });
 });
 
