@@ -5,7 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
-import type { Announced } from '../../../src/store/postgres/replicas/hints.ts';
+import { silentLog } from '../../../src/runtime.ts';
+import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
+import { type Announced, nothingAnnounced } from '../../../src/store/postgres/replicas/hints.ts';
+import { createNews } from '../../../src/store/postgres/replicas/news.ts';
 import type { PostgresOptions } from '../../../src/store/postgres/store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { Work } from '../../../src/webhooks/delivery/port.ts';
@@ -70,6 +73,23 @@ describe('hints', () => {
     }
     throw new Error('it takes too long');
   }
+
+  test('a replica that nobody follows does not ask whether events are in the feed', async (t) => {
+    const url = parseDatabaseUrl(database.url);
+    const way = openDatabase({ url, connections: 1, pooled: false, log: silentLog });
+    t.after(way.close);
+    let asked = 0;
+    const unsettled = async () => void asked++;
+    const heartbeat = { beat: async () => {} };
+    const news = createNews({ database: way, log: silentLog, listens: false, heartbeat, unsettled });
+    const announced = { ...nothingAnnounced(), owners: [1] };
+    await news.publish(announced);
+    assert.equal(asked, 0);
+    news.onEvents(() => {});
+    await news.publish(announced);
+    assert.equal(asked, 1);
+    await news.close();
+  });
 
   test('notifications that are not hints change nothing', async () => {
     const store = await openListening();

@@ -19,6 +19,8 @@ type Answered = { name: string; code: number; ms: number };
 
 const WITHIN_MS = 5_000;
 const LOOKED_AT_MS = 5_000;
+/** How long a transaction goes on after the next one has begun: longer than the first pause between two checks. */
+const OVERLAP_MS = 50;
 
 /** A store in a database of its own, since each test locks what the others use, and a session besides the store's. */
 async function heldUp(t: TestContext) {
@@ -180,6 +182,35 @@ describe('news of events held up by another transaction', () => {
     );
     return rows[0].count;
   }
+
+  test('arrive while transactions that overlap always keep later events out of the feed', async (t) => {
+    const [one] = replicas;
+    assert.ok(one);
+    const { user, create } = given(one);
+    const [{ id: early }, { id: owner }] = [await user(), await user()];
+    const second = new pg.Client({ connectionString: database.url });
+    await second.connect();
+    t.after(() => second.end());
+    const told = Promise.withResolvers<void>();
+    let isTold = false;
+    one.events.onEvents((owners) => {
+      if (!owners.includes(early)) return;
+      isTold = true;
+      told.resolve();
+    });
+    const begin = 'BEGIN; SELECT pg_current_xact_id()';
+    await session.query(begin);
+    await Promise.all([create(early), create(owner)]);
+    using watch = startWatch();
+    for (let [open, next] = [session, second]; !isTold; [open, next] = [next, open]) {
+      assert.ok(watch.ms() < 4_000, 'told by nobody');
+      await next.query(begin);
+      await create(owner);
+      await open.query('COMMIT');
+      await Promise.race([told.promise, pause(OVERLAP_MS)]);
+    }
+    await Promise.all([session, second].map((each) => each.query('COMMIT')));
+  });
 
   test('are polled less and less often, and arrive soon after it ends', async () => {
     const [one] = replicas;

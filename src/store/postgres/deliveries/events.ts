@@ -2,6 +2,7 @@ import type { EventPage, EventQuery } from '../../../webhooks/port.ts';
 import { BEGINNING } from '../../event-ids.ts';
 import { FEED_TYPES, toEvent } from '../../rows.ts';
 import { type Database, statement } from '../engine/database.ts';
+import type { Unsettled } from '../replicas/news.ts';
 
 /** SQL for the order of the feed. Not database functions: each call of one costs more than a plant. */
 
@@ -12,6 +13,9 @@ export const FEED_TX = `(SELECT pg_current_xact_id()::text::bigint + ${OFFSET})`
 
 /** Every transaction below this is over: their events are the feed, and none is added between them. */
 const FEED_END = `(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ${OFFSET})`;
+
+/** Every transaction that has committed is below this. */
+const ASSIGNED_END = `(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint + ${OFFSET})`;
 
 /** The position after an event: the number of the transaction that wrote it, and its id. */
 type FeedPosition = { tx: string; event: string };
@@ -40,13 +44,10 @@ export function eventReads({ read }: Pick<Database, 'read'>) {
       const [row] = await read(LATEST, [viewer]);
       return formatPosition(row ? toPosition(row.tx, row.event) : START);
     },
-    /**
-     * The end of the feed while an owner has committed events after it. It stays while the same transaction blocks
-     * them.
-     */
-    async unsettled(owners: readonly number[]): Promise<string | undefined> {
+    /** The end of the feed stays while the same transaction blocks it. */
+    async unsettled(owners: readonly number[]): Promise<Unsettled | undefined> {
       const [row] = await read(UNSETTLED, [owners]);
-      return row && String(row.feed_end);
+      return row && { end: BigInt(String(row.feed_end)), goal: BigInt(String(row.goal)) };
     },
   };
 }
@@ -158,7 +159,7 @@ const LATEST = statement`WITH ${OWNERS}
   LIMIT 1`;
 
 /** One lookup for each user with new events. */
-export const UNSETTLED = statement`SELECT ${FEED_END}::text AS feed_end
+export const UNSETTLED = statement`SELECT ${FEED_END}::text AS feed_end, ${ASSIGNED_END}::text AS goal
   FROM unnest($1::int8[]) AS o (id)
   WHERE EXISTS (
     SELECT 1

@@ -6,9 +6,12 @@ import { type Announced, createHints, type HintsOptions } from './hints.ts';
 
 type NewsOptions = Pick<HintsOptions, 'database' | 'log' | 'listens'> & {
   heartbeat: Pick<Heartbeat, 'beat'>;
-  /** The end of the feed while one of these owners has events after it. */
-  unsettled(owners: readonly number[]): Promise<string | undefined>;
+  /** Undefined once all events of these owners are in the feed. */
+  unsettled(owners: readonly number[]): Promise<Unsettled | undefined>;
 };
+
+/** The end of the feed, and the one that has every event that is committed now. */
+export type Unsettled = { end: bigint; goal: bigint };
 
 export type News = ReturnType<typeof createNews>;
 
@@ -28,36 +31,47 @@ export function createNews(options: NewsOptions) {
   async function tell({ lanes, owners, changed, access }: Announced): Promise<void> {
     if (lanes.length + changed.length > 0)
       for (const listener of listeners.lanes) listener({ work: lanes, changed });
-    for (const owner of owners) settling.add(owner);
+    if (listeners.events.length > 0) for (const owner of owners) settling.add(owner);
     if (settling.size > 0) settlingUnderWay ??= settle();
     if (access) await heartbeat.beat();
   }
 
-  /**
-   * An event joins the feed, and followers learn of it, when every older transaction is over. While the same one blocks
-   * the feed, which may take hours, this checks ever less often.
-   */
+  /** Tells followers of events once these have joined the feed. */
   async function settle(): Promise<void> {
-    const { first, most } = limits.settleMs;
-    let waitMs: number = first;
-    let heldAt: string | undefined;
     while (settling.size > 0 && !stopped.signal.aborted) {
       const owners = [...settling];
       settling.clear();
-      try {
-        const feedEnd = await unsettled(owners);
-        waitMs = feedEnd !== undefined && feedEnd === heldAt ? Math.min(2 * waitMs, most) : first;
-        heldAt = feedEnd;
-      } catch {
-        heldAt = 'unknown';
-        waitMs = limits.heartbeatMs;
-      }
-      if (heldAt === undefined) for (const listener of listeners.events) listener(owners);
-      else for (const owner of owners) settling.add(owner);
-      await pause(waitMs, undefined, { signal: stopped.signal }).catch(() => {});
+      await settled(owners);
+      for (const listener of listeners.events) listener(owners);
+      await rest(limits.settleMs.first);
     }
     settlingUnderWay = undefined;
   }
+
+  /**
+   * Waits until the feed has what these owners had committed at first: an event joins it when every older transaction is
+   * over. While the same one blocks the feed, which may take hours, this checks ever less often.
+   */
+  async function settled(owners: readonly number[]): Promise<void> {
+    const { first, most } = limits.settleMs;
+    let waitMs: number = first;
+    let goal: bigint | undefined;
+    let heldAt: bigint | undefined;
+    while (!stopped.signal.aborted) {
+      try {
+        const found = await unsettled(owners);
+        goal ??= found?.goal;
+        if (found === undefined || (goal !== undefined && found.end >= goal)) return;
+        waitMs = found.end === heldAt ? Math.min(2 * waitMs, most) : first;
+        heldAt = found.end;
+      } catch {
+        waitMs = limits.heartbeatMs;
+      }
+      await rest(waitMs);
+    }
+  }
+
+  const rest = (ms: number) => pause(ms, undefined, { signal: stopped.signal }).catch(() => {});
 
   return {
     /** Call it after a commit. Resolves when this replica sees its own change. */
