@@ -200,6 +200,8 @@ export const database = {
   connectMs: 3 * SECOND,
   /** How long a statement may wait for a free pool connection. */
   waitMs: 5 * SECOND,
+  /** How long the server keeps the session of a machine that has stopped answering. */
+  lostSessionMs: 60 * SECOND,
   /** The server's statement timeout: it fires before the service gives up. */
   statementMs: 8 * SECOND,
   /** The server's lock timeout: with `beginMs`, shorter than `writeMs`. */

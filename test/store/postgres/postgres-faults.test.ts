@@ -238,6 +238,17 @@ describe('past failures on PostgreSQL', () => {
     assert.ok(timer.ms > 0 && timer.ms <= 30_000, `the first probe is sent after ${timer.ms} ms`);
   });
 
+  test('the server probes a session that is silent for half a minute, so that those of a lost machine end', async () => {
+    const probes = { name: 'probes', text: `SELECT current_setting('tcp_keepalives_idle') AS idle` };
+    const way = { primaryUrl: async () => database.url, pooled: false };
+    const [row] = await through(
+      () => {},
+      ({ read }) => read(probes),
+    );
+    const { rows } = await withOwnClient(way, 'test', (client) => client.query(probes.text));
+    assert.deepEqual([row, ...rows], [{ idle: '30' }, { idle: '30' }]);
+  });
+
   test('setting the clock forward during a write fails neither it nor the next one', async () => {
     const { owner } = await replica.subscriber(0);
     const time = { offset: 0 };

@@ -7,7 +7,7 @@ import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import { isOfConnection, isRefusedLogin, reasonLog, sqlState } from './failure.ts';
-import { LIFT_TIMEOUTS, SESSION_OPTIONS } from './session.ts';
+import { LIFT_TIMEOUTS, sessionUrl } from './session.ts';
 
 export type DatabaseOptions = {
   url: DatabaseUrl;
@@ -184,7 +184,7 @@ function openPool(
   { url, connections, pooled, log }: DatabaseOptions,
 ): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: pooled ? url.urlFor(host) : withSession(url.urlFor(host)),
+    connectionString: pooled ? url.urlFor(host) : sessionUrl(url.urlFor(host)),
     max: connections,
     connectionTimeoutMillis: limits.connectMs,
     idleTimeoutMillis: limits.idleMs,
@@ -214,8 +214,9 @@ export async function withOwnClient<T>(
   name: string,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
+  const url = await primaryUrl();
   const client = new pg.Client({
-    connectionString: await primaryUrl(),
+    connectionString: pooled ? url : sessionUrl(url, true),
     connectionTimeoutMillis: limits.connectMs,
     application_name: `plant-store ${name}`,
     // Nothing is sent during a long statement, and a NAT drops connections that are silent for minutes.
@@ -251,14 +252,6 @@ function tracked(socket: Socket, sockets: Set<Socket>): Socket {
 function withoutClient(error: Error & { client?: unknown }): Error {
   delete error.client;
   return error;
-}
-
-/** Session settings in the URL would otherwise replace all those of the service. */
-function withSession(connectionString: string): string {
-  const url = new URL(connectionString);
-  const given = url.searchParams.get('options');
-  url.searchParams.set('options', given === null ? SESSION_OPTIONS : `${given} ${SESSION_OPTIONS}`);
-  return url.href;
 }
 
 function refuse(error: unknown): never {
