@@ -22,12 +22,14 @@ import { say } from './terminal/terminal.ts';
 /** The typed client for verbs: its failures say what the person can do. */
 export type Service = ReturnType<typeof connect>;
 
-/** For a verb that waits for an unavailable service: it retries each request for `retrying.giveUpMs`. */
+/** For a verb that waits for an unavailable service: it retries each request for `giveUpMs`. */
 type Patience = {
   /** Aborting it ends the wait and throws the latest failure. */
   stopping?: AbortSignal;
   /** Printed with the first failure: what the person needs to know if they stop the program now. */
   hint?: string;
+  /** By default `retrying.giveUpMs`. */
+  giveUpMs?: number;
 };
 
 type ConnectOptions = { patience?: Patience; deadlineMs?: number };
@@ -90,7 +92,7 @@ export function connect(api: Api, { patience, deadlineMs = limits.deadlineMs }: 
 
 /** Retries one request until it has failed for too long, and reports the first failure. */
 function waitsOf(
-  { stopping, hint = '' }: Patience,
+  { stopping, hint = '', giveUpMs = retrying.giveUpMs }: Patience,
   isWorthwhile: (error: PlantStoreError) => boolean,
 ): WaitAfter {
   let failedAt: number | undefined;
@@ -98,9 +100,9 @@ function waitsOf(
     const now = performance.now();
     failedAt ??= now;
     const ms = pauseAfter(Math.min(tries, retrying.doublings), error);
-    const isLate = now - failedAt + ms > retrying.giveUpMs;
+    const isLate = now - failedAt + ms > giveUpMs;
     if (stopping?.aborted || isLate || !mayPass(error) || !isWorthwhile(error)) throw error;
-    if (tries === 0) say(`${error.message} Retrying for ${retrying.giveUpMs / 1000} s.${hint}`);
+    if (tries === 0) say(`${error.message} Retrying for ${giveUpMs / 1000} s.${hint}`);
     await sleep(ms, undefined, { signal: stopping }).catch(() => {
       throw error;
     });

@@ -47,7 +47,7 @@ export async function importFile(order: ImportOrder): Promise<boolean> {
   abortOnSignal(order.stopping);
   const stamp = stampOf(file);
   const content = await inspected(order);
-  const { run, ...begun } = begin(order, content, await userOf(order));
+  const { run, ...begun } = await begin(order, content);
   const summary = await importRows(order, {
     ...begun,
     bytes: bytesOf(file),
@@ -90,11 +90,12 @@ async function inspected({ file, format, stopping }: ImportOrder): Promise<Impor
   return content;
 }
 
-/** The user of the token. Undefined if the service does not tell: then the rows find out why. */
-async function userOf({ api, flags, stopping: { signal } }: ImportOrder): Promise<string | undefined> {
-  const deadlineMs = Math.min(imports.firstAnswerMs, flags.patience ?? imports.patienceMs);
-  const asked = connect(api, { deadlineMs }).read<{ user: string }>({ path: ['me'], signal });
-  return (await asked.catch(() => undefined))?.user;
+/** The user of the token. When needed, waits for a service that restarts, is overloaded or limits the rate. */
+async function userOf({ api, flags, stopping }: ImportOrder, isNeeded: boolean): Promise<string> {
+  const patienceMs = flags.patience ?? imports.patienceMs;
+  const deadlineMs = Math.min(imports.firstAnswerMs, patienceMs);
+  const patience = { stopping: stopping.signal, giveUpMs: isNeeded ? patienceMs : 0 };
+  return (await connect(api, { deadlineMs, patience }).me()).user;
 }
 
 /** Changes when the file is written or removed. */
@@ -110,18 +111,20 @@ function markerPath(file: string): string {
 type Begun = Pick<Marker, 'run'> & Pick<Input, 'forgottenAt' | 'onUntouched'>;
 
 /** Finds the marker of an unfinished import, or creates one. Throws a `Failure` for the marker of another import. */
-function begin(order: ImportOrder, { sha256, hasIds }: ImportFile, user: string | undefined): Begun {
+async function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Promise<Begun> {
   const { file, flags, api, clock } = order;
   const path = markerPath(file);
   const left = readMarker(path);
   if (left !== undefined && !flags.again) {
-    refuseAnother(order, left, { sha256, user });
+    await refuseAnother(order, left, sha256);
     const forgottenAt = hasIds ? undefined : Date.parse(left.begunAt) + idempotency.keptMs;
     if (forgottenAt !== undefined && clock.now() >= forgottenAt) throw new Failure(FORGOTTEN);
     prepareReport(errorsPath(order), true);
     say(`Continuing the import that started at ${left.begunAt}.`);
     return { run: left.run, forgottenAt };
   }
+  // If the service does not tell, the rows find out why.
+  const user = await userOf(order, false).catch(() => undefined);
   prepareReport(errorsPath(order), true);
   const run = flags.again ? randomBytes(6).toString('hex') : '';
   if (left) removeMarker(path);
@@ -129,11 +132,8 @@ function begin(order: ImportOrder, { sha256, hasIds }: ImportFile, user: string 
   return { run, onUntouched: () => removeMarker(path) };
 }
 
-function refuseAnother(
-  { file, api }: ImportOrder,
-  left: Marker,
-  { sha256, user }: Pick<Marker, 'sha256' | 'user'>,
-): void {
+async function refuseAnother(order: ImportOrder, left: Marker, sha256: string): Promise<void> {
+  const { file, api } = order;
   const begun = `An import of ${file} started (see ${markerPath(file)}) but did not finish.`;
   if (left.sha256 !== sha256) {
     throw new Failure(
@@ -145,7 +145,8 @@ function refuseAnother(
       `${begun} It went to ${left.url}. Continue it with that --url, or add every row with --again.`,
     );
   }
-  if (left.user !== undefined && user !== undefined && left.user !== user) {
+  // Without an answer the import ends: the rows would go to whoever it is.
+  if (left.user !== undefined && left.user !== (await userOf(order, true))) {
     throw new Failure(
       `${begun} It was for the user "${left.user}". Continue it with a token of that user, or add every row with --again.`,
     );

@@ -28,6 +28,31 @@ test('an import waits no longer than --patience for a Retry-After of an hour, or
   });
 });
 
+test('an import does not continue until the service tells that the token is of the same user', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const load = ['plant', 'import', write('p.csv', 'name\nAlder\nBeech\n'), '--concurrency', '1'];
+    const loaded = async (code: 0 | 1) =>
+      wordsOf(await run(load, { ...env, PLANT_STORE_URL: receiver.url }), code);
+    const ann = { status: 200, body: '{"user":"ann","scopes":[]}' };
+    const overloaded = (seconds: string) => ({
+      status: 503,
+      headers: { 'retry-after': seconds },
+      body: JSON.stringify(OVERLOADED),
+    });
+    receiver.script(ann, ADDED, { status: 404 });
+    assert.match(await loaded(1), /^Stopped: 1 row added/);
+    receiver.usually(ADDED);
+    receiver.script(overloaded('3600'));
+    assert.equal(await loaded(1), 'error: The service is overloaded. (error 50300)\n');
+    assert.equal(rowsAt(receiver), 2);
+    receiver.script(overloaded('0'), ann);
+    assert.match(
+      await loaded(0),
+      /^The service is overloaded\. .* Retrying for 300 s\.\nContinuing .*\n2 rows added/,
+    );
+  });
+});
+
 test('an import ends at once at a status that only HTTP allows', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {
     receiver.usually({ status: 999, body: 'Denied' });
