@@ -11,6 +11,7 @@ export type TextReader<Item> = {
 
 /** A place in the text read so far. */
 export type Place = {
+  /** No more of it than an item may take: how much follows depends on how the file is read. */
   text: string;
   at: number;
   /** The line of the file, from 1. */
@@ -42,7 +43,8 @@ export function createTextReader<Item>(
     const items: Item[] = [];
     let at = 0;
     while (at < text.length) {
-      const found = find({ text, at, line, isWhole: isLast || text.length - at > longest });
+      const most = at + longest + 1;
+      const found = find({ text: text.slice(0, most), at, line, isWhole: isLast || text.length >= most });
       const { item, end } = found ?? { end: text.length };
       const length = end - at - (text[end - 1] === '\n' ? 1 : 0);
       if (length > longest && (!found || item !== undefined)) throw tooLong(line);
