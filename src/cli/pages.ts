@@ -50,7 +50,7 @@ export async function* firstOf<Item>(
 
 async function printPages<Item>(
   pages: AsyncIterable<Page<Item>>,
-  put: (items: readonly Item[], isFirst: boolean) => void | Promise<void>,
+  put: (items: readonly Item[], isFirst: boolean) => Promise<void>,
 ) {
   let printed = { isEmpty: true, hasMore: false };
   for await (const { items, next } of pages) {

@@ -22,9 +22,9 @@ export type Styled = { style: 'bold' | 'dim' | Colour; text: string };
 /** One line without its end. Its pieces are plain text: a line break is shown as an escape. */
 export type Line = string | readonly (string | Styled)[];
 
-/** Prints lines of data. Standard output gets nothing else. */
-export function print(lines: readonly Line[]): void {
-  process.stdout.write(inFull(lines, process.stdout));
+/** Prints lines of data. Standard output gets nothing else. Resolves when there is room for more. */
+export function print(lines: readonly Line[]): Promise<void> {
+  return putAll(inFull(lines, process.stdout));
 }
 
 /** Prints the start of a line whose rest follows later. */

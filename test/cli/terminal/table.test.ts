@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { printLines, printTable } from '../../../src/cli/pages.ts';
 import { renderTable } from '../../../src/cli/terminal/table.ts';
 import { shellWord, visible } from '../../../src/cli/terminal/terminal.ts';
 
@@ -38,3 +41,27 @@ test('a shell word keeps its content', () => {
   assert.equal(shellWord(`it's $HOME`), `'it'\\''s $HOME'`);
   assert.equal(shellWord(''), `''`);
 });
+
+type Pages = Parameters<typeof printLines<string>>[0];
+
+const printed = {
+  'a table': (pages: Pages) => printTable(pages, ['NAME'], (name) => [name]),
+  lines: (pages: Pages) => printLines(pages, (name) => name),
+};
+for (const [kind, print] of Object.entries(printed)) {
+  test(`a list whose reader reads nothing asks for no second page, as ${kind}`, async (t) => {
+    const stdout = Object.getOwnPropertyDescriptor(process, 'stdout') ?? {};
+    t.after(() => Object.defineProperty(process, 'stdout', stdout));
+    Object.defineProperty(process, 'stdout', { value: new Writable({ write() {} }), configurable: true });
+    let asked = 0;
+    async function* pages() {
+      for (const name of ['Alder', 'Beech']) {
+        asked++;
+        yield { items: [name], next: 'more' };
+      }
+    }
+    void print(pages());
+    await turn();
+    assert.equal(asked, 1);
+  });
+}
