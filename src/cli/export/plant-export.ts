@@ -47,8 +47,8 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
       ? walk(format === 'csv' ? writeCsv : writeJson)
       : toFile(file, order, { replaces: flags.force ?? false, onBegin: () => interrupted(stopping) }, walk);
   const exported = await exporting.finally(progress.end);
-  // An aborted export exported nothing.
-  if (!signal.aborted) sayWhat(exported, order);
+  // A file is complete now, even if stopped while it was flushed; a reader of standard output may have left.
+  if (file ?? !signal.aborted) sayWhat(exported, order);
 }
 
 export const plantExport: Verb = {

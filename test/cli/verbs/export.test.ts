@@ -170,6 +170,25 @@ test('an export that fails or is stopped leaves the file unchanged, and no other
   });
 });
 
+test('an export that is complete when it is stopped says so', async (t) => {
+  const { env } = await startWithPlants(t);
+  const stopped = `import { open } from 'node:fs/promises';
+    await using file = await open('/dev/null');
+    Object.getPrototypeOf(file).sync = async () => {
+      let isStopped = false;
+      process.once('SIGINT', () => { isStopped = true; }).kill(process.pid, 'SIGINT');
+      while (!isStopped) await new Promise(setImmediate);
+    };`;
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(stopped)}`;
+  await withFolder(async (folder) => {
+    const file = join(folder, 'p.csv');
+    const { code, stderr } = await outcomeOf(launch(['plant', 'export', file], { ...env, NODE_OPTIONS }));
+    assert.equal(code, 130);
+    assert.match(stderr, /^Exported 5 plants of "admin" to .*p\.csv\.\n/);
+    assert.deepEqual(await readdir(folder), ['p.csv']);
+  });
+});
+
 test('Ctrl+C stops an export that waits to retry, before and after the service knows its user', async (t) => {
   const receiver = await startReceiver();
   t.after(receiver.stop);
