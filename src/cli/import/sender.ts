@@ -37,7 +37,8 @@ export function createSender({ api, concurrency, patienceMs, stopping, onTrouble
   const deadline = Math.min(requests.deadlineMs, patienceMs);
   const pool = new Pool(origin, {
     connections: concurrency,
-    connect: { timeout: deadline },
+    // No longer than an import waits for its first answer; another attempt follows.
+    connect: { timeout: Math.min(deadline, imports.firstAnswerMs) },
     headersTimeout: deadline,
     bodyTimeout: deadline,
     maxResponseSize: requests.answerBytes,
