@@ -45,7 +45,7 @@ export async function openEmbeddedStore(dataDir: string, clock: Clock): Promise<
       clock,
       beforeMigration() {
         const refusal =
-          'The store is from an older version and must be migrated, but a server is running on it that would not understand it then. Stop that server first.';
+          'The store must be migrated, but a server or another command is using it. If that is migrating it, wait; if it is a server of the older version, stop it first.';
         migrating.use(lockAgainstServers(dataDir, refusal));
       },
       deliveryDelayMs: 0,
