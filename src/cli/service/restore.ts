@@ -156,7 +156,9 @@ function tell(from: string, { plants, before, isReadable }: Restored, store: Emb
   if (before === undefined) return;
   say(`The previous store is kept, including its secrets: ${before}`);
   const back = `To go back to it: plant-store restore ${shellWord(before)}${onStore(store)}. When`;
-  say(`${isReadable ? back : 'It cannot be read. When'} you no longer need it, delete it.`);
+  say(
+    `${isReadable ? back : 'This version cannot read it; a newer one may. When'} you no longer need it, delete it.`,
+  );
 }
 
 /** Consequences that nobody would notice later. */

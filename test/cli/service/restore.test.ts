@@ -171,11 +171,22 @@ test('a damaged store is replaced, and kept as it is', async () => {
     assert.deepEqual(await readFile(before), damaged);
     assert.equal(await readFile(`${before}-wal`, 'utf8'), 'a log');
     assert.equal(plantsIn(storePath(folder)), 2);
-    assert.match(said, /\nIt cannot be read\. When you no longer need it, delete it\.\n/);
+    assert.match(
+      said,
+      /\nThis version cannot read it; a newer one may\. When you no longer need it, delete it\.\n/,
+    );
     assert.match(
       said,
       /\nwarning: tokens revoked .* cannot be determined\. .*plant-store token list --data-dir \S+\n$/,
     );
+  });
+});
+
+test('restore says of the store of a newer version that a newer one may read it', async () => {
+  await withBackup(async (folder, file) => {
+    change(storePath(folder), `INSERT INTO migrations VALUES (99, 'x', 'x', 1)`);
+    const said = wordsOf(await restore(folder, file));
+    assert.match(said, /\nThis version cannot read it; a newer one may\. When /);
   });
 });
 
