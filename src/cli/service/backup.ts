@@ -57,8 +57,10 @@ async function run(flags: BackupFlags, file: string): Promise<void> {
 
 async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags) {
   using report = showWholeProgress(fileSize(path) + fileSize(`${path}-wal`));
+  // Not named after the backup: the next one, which removes what a killed one left, may have another name.
+  const prefix = join(dirname(to), 'plant-store-backup.partial-');
   try {
-    const made = await inUnfinishedStore(`${to}.partial-`, report, (unfinished) =>
+    const made = await inUnfinishedStore(prefix, report, (unfinished) =>
       backUp({ from: path, to, unfinished, replaces: force ?? false, report }),
     );
     if (made === undefined) throw thereAlready(to);

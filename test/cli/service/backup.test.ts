@@ -13,7 +13,7 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
@@ -241,17 +241,17 @@ async function backupUntil(
 }
 
 for (const [what, isReached] of STAGES) {
-  test(`the next backup removes what one left that was killed when ${what}`, async () => {
+  test(`the next backup, of any name, removes what one left that was killed when ${what}`, async () => {
     await withStoreFolder(async (folder) => {
       addPlants(folder, 100_000);
       await withFolder(async (other) => {
-        const file = join(other, 'b');
-        const { kill, ended } = await backupUntil(isReached, [folder, file]);
+        const { kill, ended } = await backupUntil(isReached, [folder, join(other, 'monday')]);
         kill();
         assert.equal((await ended).signal, 'SIGKILL');
         assert.equal((await readdir(other)).length, 1);
+        const file = join(other, 'tuesday');
         wordsOf(await backUp(folder, file));
-        assert.deepEqual(await readdir(other), ['b']);
+        assert.deepEqual(await readdir(other), ['tuesday']);
         assert.equal(plantsIn(file), 100_000);
       });
     });
@@ -264,16 +264,17 @@ test('a backup removes nothing of a concurrent one, and nothing that is not its 
     await withFolder(async (other) => {
       const file = join(other, 'b');
       const first = await backupUntil((names) => names.includes('store-journal'), [folder, file]);
-      const mine = ['b.partial-notes1', 'b.partial-mydata', 'b.partial-1', 'b.partial-wheref'];
-      await writeFile(join(other, 'b.partial-notes1'), 'a file');
-      await writeFile(join(other, 'b.partial-1'), 'a file');
-      await mkdir(join(other, 'b.partial-mydata'));
-      await writeFile(join(other, 'b.partial-mydata', 'lock'), '');
-      await writeFile(join(other, 'b.partial-mydata', 'precious'), '');
-      await symlink(folder, join(other, 'b.partial-wheref'));
+      const named = (end: string) => join(other, `plant-store-backup.partial-${end}`);
+      await writeFile(named('notes1'), 'a file');
+      await writeFile(named('1'), 'a file');
+      await mkdir(named('mydata'));
+      await writeFile(join(named('mydata'), 'lock'), '');
+      await writeFile(join(named('mydata'), 'precious'), '');
+      await symlink(folder, named('wheref'));
       const small = await run(['backup', file, '--force', '--data-dir', folder]);
       assert.equal(small.code, 0, small.stderr);
       assert.equal((await first.ended).code, 0, (await first.ended).stderr);
+      const mine = ['notes1', '1', 'mydata', 'wheref'].map((end) => basename(named(end)));
       assert.deepEqual((await readdir(other)).toSorted(), ['b', ...mine].toSorted());
       assert.equal(plantsIn(file), 300_000);
     });
