@@ -142,6 +142,6 @@ export function checkClock(newestEventAt: number, now: number): Finding {
   return warning(
     'Clock',
     `${time} is ${seconds} s before the newest event in the store: the clock is or was wrong`,
-    'Set the clock. Events stay in order, but token expiry and retries depend on it.',
+    'Set the clock if it is wrong: token expiry and retries depend on it. Until that time, new events count as created then: they do not expire, and every replay sends them.',
   );
 }

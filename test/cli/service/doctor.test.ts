@@ -12,6 +12,7 @@ import { checkClock } from '../../../src/cli/doctor/store.ts';
 import { checkReceivers } from '../../../src/cli/doctor/webhooks.ts';
 import { readStoreConfig, storePath } from '../../../src/config/config.ts';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
+import { readSummary } from '../../../src/store/sqlite/files/summary.ts';
 import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
 import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
 import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
@@ -283,4 +284,13 @@ test('doctor reports differing clocks, and which one is ahead', () => {
   assert.equal(compareClocks('b', 60_000, 58_000).verdict, 'ok');
   assert.match(checkClock(10_000, 100_000).text, /, after the newest event$/);
   assert.match(checkClock(100_000, 10_000).text, /is 90 s before the newest event/);
+});
+
+test('doctor warns of a clock that was ahead also after a newer event got the right time', async () => {
+  await withStoreFolder(async (folder) => {
+    // Created at 1, with an id of now.
+    addPlants(folder, 1);
+    const { newestEventAt = 0 } = readSummary(storePath(folder));
+    assert.equal(checkClock(newestEventAt, 1).verdict, 'warning');
+  });
 });

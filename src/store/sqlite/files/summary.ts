@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { timeOfId } from '../../../runtime.ts';
 import { RECEIVERS, toReceiver } from '../../rows.ts';
 import { openConnection } from '../engine/connection.ts';
 import { fileSize } from './durable-files.ts';
@@ -16,16 +17,16 @@ export function readSummary(path: string) {
   const schema = storeSchema(db);
   const newest = db
     .prepare(
-      `SELECT max((SELECT created_at FROM events WHERE owner = users.id ORDER BY id DESC LIMIT 1)) AS at
+      `SELECT max((SELECT max(id) FROM events WHERE owner = users.id)) AS id
        FROM users`,
     )
-    .get()?.at;
+    .get()?.id;
   return {
     schema,
     bytes: fileSize(path),
     logBytes: fileSize(`${path}-wal`),
-    /** In milliseconds; undefined without events. */
-    newestEventAt: typeof newest === 'number' ? newest : undefined,
+    /** By its id, which stays ahead after the clock was. In milliseconds; undefined without events. */
+    newestEventAt: typeof newest === 'string' ? timeOfId(newest) : undefined,
     /** Of enabled webhooks. */
     receivers: db.prepare(RECEIVERS).all().map(toReceiver),
   };
