@@ -176,7 +176,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'delivery.probeMs': 'The next probe comes after this pause.',
   'delivery.troubledMs': 'It is no longer counted in `plant_store_delivery_lanes`.',
   'delivery.pauseMs': 'The pause is this long, whatever the receiver asked for.',
-  'delivery.retryAfterLength': 'The header is ignored; the retry schedule applies.',
+  'delivery.retryAfterLength': 'What follows is ignored.',
   'delivery.rate': '400 `40002`.',
   'delivery.rateBurst': 'Further attempts wait.',
   'delivery.webhooksPerUser': '409 `40902`.',
