@@ -48,7 +48,7 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
       : toFile(file, order, { replaces: flags.force ?? false, onBegin: () => interrupted(stopping) }, walk);
   const exported = await exporting.finally(progress.end);
   // A file is complete now, even if stopped while it was flushed; a reader of standard output may have left.
-  if (file ?? !signal.aborted) sayWhat(exported, order);
+  if (file !== undefined || !signal.aborted) sayWhat(exported, order);
 }
 
 export const plantExport: Verb = {
