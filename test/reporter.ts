@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 type TestEvent = {
   type: string;
-  data: { name: string; file?: string; line?: number; details?: Details; skip?: unknown };
+  data: { name: string; file?: string; line?: number; details?: Details; skip?: unknown; message?: string };
 };
 type Details = { type?: string; error?: { cause?: unknown; failureType?: string } };
 
@@ -15,8 +15,10 @@ export default async function* quietReporter(source: AsyncIterable<TestEvent>): 
   for await (const { type, data } of source) {
     const isTest = data.details?.type !== 'suite';
     if (type === 'test:pass' && isTest) counts[data.skip ? 'skipped' : 'passed']++;
-    if (type === 'test:stdout' || type === 'test:stderr')
-      yield (data as unknown as { message: string }).message;
+    if (type === 'test:stdout' || type === 'test:stderr') yield data.message ?? '';
+    // An error that nobody handled. It fails its file, without a reason.
+    if (type === 'test:diagnostic' && /^(?:Error|Warning):/.test(data.message ?? ''))
+      yield `\n${data.message}\n`;
     if (type !== 'test:fail') continue;
     if (isTest) counts.failed++;
     if (data.details?.error?.failureType === 'subtestsFailed') continue;

@@ -151,8 +151,12 @@ function bundles(name: string, files: string[], count: number): string[] {
   return Array.from({ length: count }, (_, n) => {
     const together = files.filter((_file, i) => i % count === n).map(urlOf);
     const bundle = join(folder, `${name}-${n + 1}.test.mjs`);
-    const text = `import { runTogether } from '${urlOf('test/together.ts')}';\nrunTogether(${JSON.stringify(together)});\n`;
-    writeFileSync(bundle, text);
+    const lines = [
+      `await import('${urlOf('test/unfollowed.ts')}');`,
+      `const { runTogether } = await import('${urlOf('test/together.ts')}');`,
+      `runTogether(${JSON.stringify(together)});`,
+    ];
+    writeFileSync(bundle, lines.join('\n'));
     return bundle;
   });
 }

@@ -28,8 +28,10 @@ function together(...texts: string[]) {
     writeFileSync(file, text);
     return pathToFileURL(file).href;
   });
-  const { href } = pathToFileURL(join(import.meta.dirname, 'together.ts'));
-  const program = `import { runTogether } from '${href}'; runTogether(${JSON.stringify(files)});`;
+  const urlOf = (name: string) => pathToFileURL(join(import.meta.dirname, name)).href;
+  const program = `await import('${urlOf('unfollowed.ts')}');
+    const { runTogether } = await import('${urlOf('together.ts')}');
+    runTogether(${JSON.stringify(files)});`;
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   return spawnSync(process.execPath, ['--input-type', 'module', '--eval', program], {
     env,
@@ -42,6 +44,32 @@ test('what a file starts is stopped after its tests, even if it starts slowly', 
   const { status, stdout } = together(QUICK, SLOW);
   assert.deepEqual(stdout.match(/^(quick|slow|stopped)$/gm), ['quick', 'slow', 'stopped']);
   assert.equal(status, 0);
+});
+
+test('an error that nobody handles fails the run, whichever test it comes from', () => {
+  const careless = `
+    import { test } from 'node:test';
+    test('careless', async () => {
+      await null;
+      void Promise.reject(new Error('Nobody handles this.'));
+    });
+    test('later', () => new Promise((resolve) => setTimeout(resolve, 50)));
+  `;
+  const { status, stdout } = together(QUICK, careless);
+  assert.match(stdout, /Nobody handles this/);
+  assert.equal(status, 1);
+});
+
+test('a test does not follow promises', () => {
+  const curious = `
+    import { executionAsyncId } from 'node:async_hooks';
+    import { test } from 'node:test';
+    test('curious', async () => {
+      await null;
+      console.log('id', executionAsyncId());
+    });
+  `;
+  assert.match(together(curious).stdout, /^id 0$/m);
 });
 
 test('a file that cannot be loaded fails the run', () => {
