@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { getCompileCacheDir } from 'node:module';
 import { getPriority, setPriority } from 'node:os';
+import { dirname } from 'node:path';
 
 /** The end of year 9999, in milliseconds since the Unix epoch: the last second that RFC 3339 can show. */
 export const LAST_TIME = 253_402_300_799_000;
@@ -166,8 +167,9 @@ function fromBase32(text: string): number {
 
 /** Threads do not inherit the compile cache; without it the thread would compile everything again. */
 export function threadEnvironment(): NodeJS.ProcessEnv {
-  const cache = getCompileCacheDir();
-  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: cache };
+  const ofThisVersion = getCompileCacheDir();
+  if (ofThisVersion === undefined) return process.env;
+  return { ...process.env, NODE_COMPILE_CACHE: dirname(ofThisVersion) };
 }
 
 /** Lowers the priority of this thread, or of the process where threads have none of their own. A lower one stays. */

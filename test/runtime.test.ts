@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { enableCompileCache, getCompileCacheDir } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { createIds, steadyClock } from '../src/runtime.ts';
+import { Worker } from 'node:worker_threads';
+import { createIds, steadyClock, threadEnvironment } from '../src/runtime.ts';
 
 const FORM = /^evt_[0-9a-hjkmnp-tv-z]{26}$/;
 
@@ -57,4 +63,17 @@ test('a steady clock continues when the system clock is set back, and follows it
   const after = clock.now();
   assert.ok(after >= 2_000_000 && after < 2_001_000);
   assert.ok(clock.now() >= after);
+});
+
+test('threads share the compile cache of their process', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-store-cache-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  // Unless there is one already.
+  enableCompileCache(folder);
+  const text = `
+    const { parentPort } = require('node:worker_threads');
+    parentPort.postMessage(require('node:module').getCompileCacheDir());
+  `;
+  const [cache] = await once(new Worker(text, { eval: true, env: threadEnvironment() }), 'message');
+  assert.equal(cache, getCompileCacheDir());
 });
