@@ -6,7 +6,7 @@ import { problemOf } from '../../testkit/contract/answers.ts';
 import { type Operation, readDocument } from '../../testkit/contract/document.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
 import type { Parts } from '../../testkit/stores/beside.ts';
-import { makeDatabase } from '../../testkit/stores/postgres.ts';
+import { makeStoreDatabase } from '../../testkit/stores/postgres.ts';
 import { type Client, createClient, Mismatch } from './client.ts';
 import { curlOf, type Draft } from './draft.ts';
 
@@ -43,7 +43,7 @@ export const fuzzedStores = ['sqlite', 'postgres'] as const;
 export type FuzzedStore = (typeof fuzzedStores)[number];
 
 export async function startGround(kind: FuzzedStore): Promise<Ground> {
-  const database = kind === 'postgres' ? await makeDatabase() : undefined;
+  const database = kind === 'postgres' ? await makeStoreDatabase() : undefined;
   const service = await startService({
     DATABASE_URL: database?.url ?? '',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',

@@ -18,7 +18,7 @@ import { newKeyPair, newSecret } from '../../src/webhooks/sending/signature.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { eventually } from '../../testkit/service/eventually.ts';
 import { eventsIn } from '../../testkit/service/owner.ts';
-import { makeDatabase, openStoreIn } from '../../testkit/stores/postgres.ts';
+import { makeStoreDatabase, openStoreIn } from '../../testkit/stores/postgres.ts';
 
 const { ids, clock, random } = systemRuntime(silentLog);
 
@@ -41,7 +41,7 @@ async function onSqlite(): Promise<Opened> {
 }
 
 async function onPostgres(): Promise<Opened> {
-  const { url, drop } = await makeDatabase();
+  const { url, drop } = await makeStoreDatabase();
   return { store: await openStoreIn(url), path: '', drop };
 }
 

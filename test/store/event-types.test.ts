@@ -22,7 +22,7 @@ registerHooks({
 });
 // Not before: they would load the table as it is.
 const { given } = await import('../../testkit/stores/given.ts');
-const { changeUnchecked, fencesOf, makeDatabase, openStoreIn } = await import(
+const { changeUnchecked, fencesOf, makeStoreDatabase, openStoreIn } = await import(
   '../../testkit/stores/postgres.ts'
 );
 const { deliveriesTo } = await import('../../testkit/stores/deliveries.ts');
@@ -33,7 +33,7 @@ const { openConnection } = await import('../../src/store/sqlite/engine/connectio
 type Opened = { store: Store; ready: Given; change(sql: string): Promise<void>; drop(): Promise<void> };
 
 async function openPostgres(): Promise<Opened> {
-  const { url, drop } = await makeDatabase();
+  const { url, drop } = await makeStoreDatabase();
   const store = await openStoreIn(url);
   const lanes = await lanesOf(store);
   return {

@@ -7,7 +7,7 @@ import { TOKEN } from '../../testkit/processes/server.ts';
 import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
 import { startService } from '../../testkit/service/service.ts';
-import { makeDatabase } from '../../testkit/stores/postgres.ts';
+import { makeStoreDatabase } from '../../testkit/stores/postgres.ts';
 import { clientTrace, DELIVERY, spanOf, startCollector } from './collector.ts';
 
 /** A trace continues in another process; and without traces the service loads and stores nothing of them. */
@@ -76,7 +76,7 @@ test('a stored trace is not sent by a service without traces', async (t) => {
 
 test("a delivery by another replica continues the trace of the plant's creation", async (t) => {
   const { collector, receiver } = await startBoth(t);
-  const database = await makeDatabase();
+  const database = await makeStoreDatabase();
   const replica = (ROLES: string) =>
     startService({
       ROLES,

@@ -173,11 +173,6 @@ async function createDatabase(serverUrl: string, name: string, template: string)
   );
 }
 
-/** Creates a partitioned store in an empty database, like `migrate --partitions`. */
-export function makePartitions(url: string, partitions: number): Promise<void> {
-  return migrateDatabase(url, partitions);
-}
-
 async function migrateDatabase(url: string, partitions: number | undefined): Promise<void> {
   const parts = { connections: 2, pooled: false, log: silentLog };
   const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });

@@ -4,7 +4,7 @@ import { type Service, startService } from '../../../testkit/service/service.ts'
 import { openRaw } from '../../../testkit/sockets/raw-client.ts';
 import type { RawAnswer } from '../../../testkit/sockets/raw-framing.ts';
 import { head } from '../../../testkit/sockets/raw-request.ts';
-import { makeDatabase } from '../../../testkit/stores/postgres.ts';
+import { makeStoreDatabase } from '../../../testkit/stores/postgres.ts';
 
 /** Two services, one on each store, that get the same requests. Values that only one can know become placeholders. */
 export type Twins = {
@@ -51,7 +51,7 @@ export const LONG = 'x'.repeat(255);
 type Twin = { service: Service; known: Known };
 
 export async function startTwins(): Promise<Twins> {
-  const database = await makeDatabase();
+  const database = await makeStoreDatabase();
   const settings = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s,1h' };
   const services = await Promise.all([
     startService({ ...settings, DATABASE_URL: '' }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Receiver, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { type Service, startService } from '../../../testkit/service/service.ts';
-import { administer, makeDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
+import { administer, makeStoreDatabase, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
 /** Two replicas on one database: one answers requests, one sends webhooks. */
 
@@ -10,7 +10,7 @@ let database: TestDatabase;
 let api: Service;
 let receiver: Receiver;
 before(async () => {
-  database = await makeDatabase();
+  database = await makeStoreDatabase();
   receiver = await startReceiver();
   api = await startReplica('api');
 });

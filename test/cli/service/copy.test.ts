@@ -16,7 +16,7 @@ import { failureOf } from '../../../testkit/processes/remote.ts';
 import { serve } from '../../../testkit/processes/server.ts';
 import { AT, given, outcomeOf as outcomeOfDelivery } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
-import { administer, makeDatabase, openStoreIn } from '../../../testkit/stores/postgres.ts';
+import { administer, makeDatabase, makeStoreDatabase } from '../../../testkit/stores/postgres.ts';
 import { noTerminal, onTerminal } from '../on-terminal.ts';
 import { fillStore, openDatabaseStore, openEmbedded, viewOf } from './copied-store.ts';
 
@@ -31,9 +31,9 @@ async function emptyDatabase(t: TestContext): Promise<string> {
 
 /** The URL of a database with an empty store. */
 async function migratedDatabase(t: TestContext): Promise<string> {
-  const url = await emptyDatabase(t);
-  await (await openStoreIn(url)).close();
-  return url;
+  const database = await makeStoreDatabase();
+  t.after(() => database.drop());
+  return database.url;
 }
 
 /** What keeps a copy into the database waiting at a certain moment. */

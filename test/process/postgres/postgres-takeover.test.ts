@@ -7,7 +7,7 @@ import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { eventually } from '../../../testkit/service/eventually.ts';
 import { ownerOf } from '../../../testkit/service/owner.ts';
 import { startWatch } from '../../../testkit/service/running-time.ts';
-import { administer, makeDatabase } from '../../../testkit/stores/postgres.ts';
+import { administer, makeStoreDatabase } from '../../../testkit/stores/postgres.ts';
 
 /** So many that one replica is not preferred for all of them: that would be one run in 30 000. */
 const WEBHOOKS = 16;
@@ -15,7 +15,7 @@ const WITHIN_MS = 12_000;
 
 test("a killed replica's pending deliveries are sent by the other within 12 s, and no other twice", async (t) => {
   const place = await makePlace(t);
-  const database = await makeDatabase();
+  const database = await makeStoreDatabase();
   t.after(database.drop);
   const env = { DATABASE_URL: database.url, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
   const [victim, other] = [await place.serve({ env }), await place.serve({ env })];

@@ -8,8 +8,7 @@ import {
   administer,
   changeUnchecked,
   fencesOf,
-  makeDatabase,
-  makePartitions,
+  makeStoreDatabase,
 } from '../../../testkit/stores/postgres.ts';
 import { storeConformance } from '../conformance/conformance.ts';
 
@@ -24,8 +23,7 @@ for (const { name, pooled, isWhole } of [
   storeConformance({
     name,
     async open() {
-      const database = await makeDatabase();
-      if (!isWhole) await makePartitions(database.url, 4);
+      const database = await makeStoreDatabase(isWhole ? undefined : 4);
       const role = isWhole ? undefined : await makeRole(database.url);
       const store = await openPostgresStore({
         url: parseDatabaseUrl(role?.url ?? database.url),
