@@ -27,11 +27,9 @@ const PLANTS = 10_000;
 
 type Faulty = { place: Place; faults: DiskFaults; server: Server; path: string };
 
-const emptyStore = await leftBehind(async (place) => {
-  await (await place.serve()).stop();
-});
+const emptyStore = await leftBehind((place) => place.prepare());
 const fullStore = await leftBehind(async (place) => {
-  await (await place.serve()).stop();
+  await place.prepare();
   place.write(manyPlants(PLANTS));
 });
 

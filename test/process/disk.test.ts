@@ -62,7 +62,7 @@ async function createUntilRefused(server: Server, sent: Sent[]): Promise<Answer>
 
 async function createUntilDiskFails(place: Place) {
   // Creates the schema without a limit.
-  await (await place.serve()).stop();
+  await place.prepare();
   const server = await place.serve({ through: SMALL_FILES });
   const sent: Sent[] = [];
   await createUntilFailed(server, sent);

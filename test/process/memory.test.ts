@@ -22,7 +22,7 @@ test('slow readers of 200 000 plants get them all, and the memory of the service
   if (!existsSync('/proc/self/status'))
     return t.skip('there is no /proc to read the memory of a process from');
   const place = await makePlace(t);
-  await (await place.serve()).stop();
+  await place.prepare();
   place.write(manyPlants(PLANTS));
   const server = await place.serve();
   // Memory that the first requests allocate for good.

@@ -17,7 +17,7 @@ function failedInOneLine({ code, stdout, stderr }: Outcome, message: RegExp): vo
 
 test('a store of a newer version is refused in one line and left unchanged', async (t) => {
   const place = await makePlace(t);
-  await (await place.serve()).stop();
+  await place.prepare();
   place.write(`INSERT INTO migrations SELECT max(version) + 1, '9999_later.sql', 'x', 0 FROM migrations`);
   const before = await hashOf(storePath(place.dataDir));
   failedInOneLine(await place.serveInVain(), /newer version of plant-store/);

@@ -36,7 +36,7 @@ test('SIGUSR1, which programs that rotate logs send, does not open the debugger'
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`${signal} finishes pending requests, refuses new ones, records deliveries and exits with 0`, async (t) => {
     const place = await makePlace(t);
-    await (await place.serve()).stop();
+    await place.prepare();
     place.write(manyPlants(MANY));
     const server = await place.serve({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
 

@@ -25,7 +25,7 @@ test('after kill -9 in the middle of a replay every event of a plant arrives, wh
   const [steady, moody] = [await startReceiver(), await startReceiver()];
   t.after(() => Promise.all([steady.stop(), moody.stop()]));
   const moods = makeMoody(moody);
-  await (await place.serve()).stop();
+  await place.prepare();
   addOldEvents(place);
   const sent: Sent[] = [];
 

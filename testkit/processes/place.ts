@@ -1,8 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { ADMIN } from '../../src/access/bootstrap.ts';
 import { storePath } from '../../src/config/config.ts';
+import { openBeside } from '../stores/beside.ts';
 import { type Outcome, run } from './program.ts';
 import { failToServe, type ServeOptions, type Server, startServer } from './server.ts';
 
@@ -12,6 +14,8 @@ export type Place = {
   folder: string;
   /** In `folder`; missing until a server creates it. */
   dataDir: string;
+  /** Creates the data folder with an empty store and the user admin, as a start would that soon stopped. */
+  prepare(): Promise<void>;
   serve(options?: ServeOptions): Promise<Server>;
   /** A start that should fail; see `failToServe`. */
   serveInVain(options?: ServeOptions): Promise<Outcome>;
@@ -52,6 +56,12 @@ function placeIn(folder: string, servers: Server[]): Place {
   return {
     folder,
     dataDir,
+    async prepare() {
+      await mkdir(dataDir, { mode: 0o700 });
+      const { store, runtime } = await openBeside(dataDir);
+      await store.access.createUser({ name: ADMIN, at: runtime.clock.now() });
+      await store.close();
+    },
     serve: async (options) => {
       const server = await startServer(dataDir, options);
       servers.push(server);

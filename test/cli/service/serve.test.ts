@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setInterval as every } from 'node:timers/promises';
 import { storePath } from '../../../src/config/config.ts';
-import { run, withFolder } from '../../../testkit/processes/program.ts';
+import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { type Server, serve } from '../../../testkit/processes/server.ts';
 
 const CHOSEN = 'chosen-by-the-operator-0123456789abcdef';
@@ -184,8 +184,7 @@ test('a file that is not a store ends the start with 1 and one line', async () =
 });
 
 test('a store newer than the program ends the start with 1 and one line', async () => {
-  await withFolder(async (folder) => {
-    await (await serve(folder)).stop();
+  await withStoreFolder(async (folder) => {
     const db = new DatabaseSync(storePath(folder));
     db.exec(`INSERT INTO migrations SELECT max(version) + 1, 'later', 'x', 0 FROM migrations`);
     db.close();
