@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { storePath } from '../../../src/config/config.ts';
+import { foldName } from '../../../src/plants/plant.ts';
+import { firstId } from '../../../src/runtime.ts';
 import { follow, idsOf, nextResponse, plant, take, withService } from '../../../testkit/service/follower.ts';
 import { startWatch } from '../../../testkit/service/running-time.ts';
 import type { Service } from '../../../testkit/service/service.ts';
@@ -10,18 +14,26 @@ import type { Service } from '../../../testkit/service/service.ts';
 const LONG = '🌱'.repeat(255);
 const COUNT = 12_000;
 
-/** Twenty-five megabytes of events, more than the buffers between service and client hold. */
-async function manyPlants(service: Service, user: string): Promise<void> {
-  await service.beside(async ({ store, runtime }) => {
-    const owner = (await store.access.users()).find(({ name }) => name === user)?.id ?? 0;
-    for (let first = 1; first < COUNT; first += 4000) {
-      const ids = Array.from({ length: 4000 }, (_, i) => BigInt(first + i));
-      const given = { owner, name: LONG, tag: LONG, at: runtime.clock.now() };
-      await Promise.all(
-        ids.map((id) => store.plants.create({ ...given, id, event: runtime.ids.next('evt') })),
-      );
-    }
-  });
+/**
+ * Twenty-five megabytes of events, more than the buffers between service and client hold. Written by SQL, since creates
+ * take long.
+ */
+function manyPlants({ dataDir }: Service, user: string): void {
+  const db = new DatabaseSync(storePath(dataDir), { timeout: 5000 });
+  const numbers =
+    'WITH RECURSIVE number (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM number WHERE id < CAST(? AS INTEGER))';
+  db.exec('BEGIN IMMEDIATE');
+  db.prepare(
+    `${numbers} INSERT INTO plants (owner, id, name, folded, tag, created_at)
+     SELECT users.id, number.id, ?, ?, ?, 0 FROM number, users WHERE users.name = ?`,
+  ).run(COUNT, LONG, foldName(LONG), LONG, user);
+  // Later than the start of the stream, and earlier than the plants that the test creates.
+  db.prepare(
+    `INSERT INTO events (owner, id, plant, name, tag, created_at)
+     SELECT owner, ? || format('%016d', id), id, name, tag, created_at FROM plants`,
+  ).run(firstId('evt', Date.now()).slice(0, -16));
+  db.exec('COMMIT');
+  db.close();
 }
 
 /**
@@ -45,7 +57,7 @@ test('a client that does not read costs bounded memory, and gets every event in 
     const follower = await follow(service, token);
     const sent = await sending;
     follower.response.pause();
-    await manyPlants(service, 'sleeper');
+    manyPlants(service, 'sleeper');
     const before = process.memoryUsage().rss;
     // Wakes the stream before its next poll.
     await plant(service, token, { name: 'Last', id: COUNT + 1 });
@@ -77,7 +89,7 @@ test('a client that does not read does not delay the stop', () =>
     const follower = await follow(service, token);
     const sent = await sending;
     follower.response.pause();
-    await manyPlants(service, 'stuck');
+    manyPlants(service, 'stuck');
     await plant(service, token, { name: 'Last', id: COUNT + 1 });
     await untilStalled(follower.response, sent);
     using watch = startWatch();
