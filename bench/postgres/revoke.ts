@@ -76,17 +76,20 @@ async function revokeOne(
   const late = setTimeout(() => watch.abort(), WATCH_MS);
   const times = await Promise.all(watching);
   clearTimeout(late);
-  return times.map((at) => Math.max(0, at - Number(revoked?.revoked_at)));
+  // A replica that never accepted the token shows nothing.
+  return times.map((at) => (at === 0 ? Infinity : Math.max(0, at - Number(revoked?.revoked_at))));
 }
 
-/** Sends requests until the token has been refused for a while; resolves with the time of the last accepted one. */
+/**
+ * Sends requests until the token, once accepted, has been refused for a while; resolves with the time of the last accepted
+ * one, 0 if there was none.
+ */
 async function lastTaken(url: string, token: string, signal: AbortSignal): Promise<number> {
   let last = 0;
   for (let refused = 0; refused < 5 && !signal.aborted; ) {
     const { status } = await ask(`${url}/plants?limit=1`, { token });
-    if (status === 401) refused++;
-    else last = Date.now();
-    if (status !== 401) refused = 0;
+    if (status === 200 || (status !== 401 && last > 0)) last = Date.now();
+    refused = status === 401 && last > 0 ? refused + 1 : 0;
     await sleep(LOOK_MS);
   }
   return last;
