@@ -14,7 +14,8 @@ export type Plan = {
   before?: string | undefined;
 };
 
-/** What does not hold, a sentence each. */
+/** What does not hold, a sentence each. A program that checked nothing has shown nothing. */
 export function violationsIn({ checks }: Findings): string[] {
+  if (checks.length === 0) return ['nothing was checked'];
   return checks.flatMap(({ name, violations }) => violations.map((violation) => `${name}: ${violation}`));
 }
