@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { makePlace } from '../../testkit/processes/place.ts';
 import type { Server } from '../../testkit/processes/server.ts';
 import { startReceiver } from '../../testkit/receivers/receiver.ts';
-import { succeeded } from '../../testkit/service/answer.ts';
+import { failed, succeeded } from '../../testkit/service/answer.ts';
 
 const CREATES = 1_000;
 
@@ -70,4 +70,31 @@ test('what the command line changes beside the service shows in the next list', 
   await command('user', 'disable', 'bob');
   const refused = await server.request('GET', '/plants', token === undefined ? {} : { token });
   assert.equal(refused.status, 401);
+
+  await t.test(
+    'a user and a token created on the command line are accepted by the running server at once',
+    async () => {
+      assert.equal((await place.command('user', 'create', 'ann')).code, 0);
+      const made = await place.command('token', 'create', '--user', 'ann', '--scopes', 'plants:read');
+      const token = made.stdout.trim();
+      assert.deepEqual(succeeded(await server.request('GET', '/plants', { token }), 200), []);
+      failed(await server.request('POST', '/plants', { token, body: { name: 'Alder' } }), 40300);
+    },
+  );
+
+  await t.test(
+    'a token revoked on the command line is refused on the next request to the running server',
+    async () => {
+      await place.command('user', 'create', 'eve');
+      const made = await place.command('token', 'create', '--user', 'eve');
+      const token = made.stdout.trim();
+      // The server caches the token's user.
+      succeeded(await server.request('GET', '/plants', { token }), 200);
+
+      const id = /tok_\w+/.exec(made.stderr)?.[0] ?? '';
+      assert.equal((await place.command('token', 'revoke', id)).code, 0);
+      failed(await server.request('GET', '/plants', { token }), 40101);
+      succeeded(await server.request('GET', '/plants'), 200);
+    },
+  );
 });
