@@ -21,7 +21,6 @@ test('whoever was answered 201, or received a delivery, sees the plant in the ne
   t.after(receiver.stop);
   const server = await place.serve({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
   succeeded(await server.request('POST', '/webhooks', { body: { url: receiver.url } }), 201);
-  let received = 0;
   const wrong: string[] = [];
   const sees = async (id: number, when: string) => {
     const [highest = 0] = await newest(server);
@@ -30,7 +29,6 @@ test('whoever was answered 201, or received a delivery, sees the plant in the ne
   const looks: Promise<void>[] = [];
   receiver.usually(({ body }, response) => {
     looks.push(sees(JSON.parse(body.toString()).id, 'a delivery'));
-    received++;
     response.writeHead(204).end();
   });
   let isOver = false;
@@ -46,7 +44,6 @@ test('whoever was answered 201, or received a delivery, sees the plant in the ne
   isOver = true;
   await Promise.all([...loads, ...looks]);
   assert.deepEqual(wrong, []);
-  assert.ok(received >= CREATES);
 });
 
 test('what the command line changes beside the service shows in the next list', async (t) => {
