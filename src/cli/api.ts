@@ -30,6 +30,8 @@ type Patience = {
   hint?: string;
   /** By default `retrying.giveUpMs`. */
   giveUpMs?: number;
+  /** The same while no service answers at all. By default it does not wait for one. */
+  firstAnswerMs?: number;
 };
 
 type ConnectOptions = { patience?: Patience; deadlineMs?: number };
@@ -61,7 +63,7 @@ export function connect(api: Api, { patience, deadlineMs = limits.deadlineMs }: 
   const requests = createRequests(options, {
     waits() {
       isDoubtful = false;
-      return patience ? waitsOf(patience, (error) => isKnown || !isUnreachable(error)) : retriesOf(0);
+      return patience ? waitsOf(patience, (error) => !isKnown && isUnreachable(error)) : retriesOf(0);
     },
     async settle(request, attempt) {
       const answer = await attempt.catch((error: unknown) => {
@@ -92,17 +94,18 @@ export function connect(api: Api, { patience, deadlineMs = limits.deadlineMs }: 
 
 /** Retries one request until it has failed for too long, and reports the first failure. */
 function waitsOf(
-  { stopping, hint = '', giveUpMs = retrying.giveUpMs }: Patience,
-  isWorthwhile: (error: PlantStoreError) => boolean,
+  { stopping, hint = '', giveUpMs = retrying.giveUpMs, firstAnswerMs = 0 }: Patience,
+  isMissing: (error: PlantStoreError) => boolean,
 ): WaitAfter {
   let failedAt: number | undefined;
   return async (error, tries) => {
     const now = performance.now();
     failedAt ??= now;
     const ms = pauseAfter(Math.min(tries, retrying.doublings), error);
-    const isLate = now - failedAt + ms > giveUpMs;
-    if (stopping?.aborted || isLate || !mayPass(error) || !isWorthwhile(error)) throw error;
-    if (tries === 0) say(`${error.message} Retrying for ${giveUpMs / 1000} s.${hint}`);
+    const mostMs = isMissing(error) ? firstAnswerMs : giveUpMs;
+    const isLate = now - failedAt + ms > mostMs;
+    if (stopping?.aborted || isLate || !mayPass(error)) throw error;
+    if (tries === 0) say(`${error.message} Retrying for ${mostMs / 1000} s.${hint}`);
     await sleep(ms, undefined, { signal: stopping }).catch(() => {
       throw error;
     });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import type { Me } from '../../../packages/client/src/schemas.ts';
 import { idempotency } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
 import { connect } from '../api.ts';
@@ -90,12 +91,19 @@ async function inspected({ file, format, stopping }: ImportOrder): Promise<Impor
   return content;
 }
 
-/** The user of the token. When needed, waits for a service that restarts, is overloaded or limits the rate. */
-async function userOf({ api, flags, stopping }: ImportOrder, isNeeded: boolean): Promise<string> {
-  const patienceMs = flags.patience ?? imports.patienceMs;
-  const deadlineMs = Math.min(imports.firstAnswerMs, patienceMs);
-  const patience = { stopping: stopping.signal, giveUpMs: isNeeded ? patienceMs : 0 };
-  return (await connect(api, { deadlineMs, patience }).me()).user;
+/** The user of the token. If needed, waits as long as rows would; otherwise undefined if the service does not tell. */
+async function userOf({ api, flags, stopping: { signal } }: ImportOrder, isNeeded: boolean) {
+  const giveUpMs = flags.patience ?? imports.patienceMs;
+  const firstAnswerMs = Math.min(imports.firstAnswerMs, giveUpMs);
+  const patience = isNeeded ? { stopping: signal, giveUpMs, firstAnswerMs } : undefined;
+  const service = connect(api, { deadlineMs: firstAnswerMs, ...(patience && { patience }) });
+  try {
+    return (await service.read<Me>({ path: ['me'], signal })).user;
+  } catch (error) {
+    if (signal.aborted) throw new Failure('Stopped before anything was sent.');
+    if (isNeeded) throw error;
+    return undefined;
+  }
 }
 
 /** Changes when the file is written or removed. */
@@ -124,7 +132,7 @@ async function begin(order: ImportOrder, { sha256, hasIds }: ImportFile): Promis
     return { run: left.run, forgottenAt };
   }
   // If the service does not tell, the rows find out why.
-  const user = await userOf(order, false).catch(() => undefined);
+  const user = await userOf(order, false);
   prepareReport(errorsPath(order), true);
   const run = flags.again ? randomBytes(6).toString('hex') : '';
   if (left) removeMarker(path);

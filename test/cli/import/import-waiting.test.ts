@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PROGRAM } from '../../../testkit/processes/executable.ts';
-import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
+import { launch, outcomeOf, run, untilSaid, withFolder } from '../../../testkit/processes/program.ts';
+import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { rowsAt, withImport, wordsOf } from './importing.ts';
 
 const ADDED = { status: 201 };
@@ -49,6 +51,28 @@ test('an import does not continue until the service tells that the token is of t
     assert.match(
       await loaded(0),
       /^The service is overloaded\. .* Retrying for 300 s\.\nContinuing .*\n2 rows added/,
+    );
+  });
+});
+
+test('an import that continues waits for a service that restarts, until Ctrl+C', async (t) => {
+  await withFolder(async (folder) => {
+    const file = join(folder, 'p.csv');
+    writeFileSync(file, 'name\nAlder\nBeech\n');
+    const receiver = await startReceiver();
+    t.after(receiver.stop);
+    const env = { PLANT_STORE_URL: receiver.url, PLANT_STORE_TOKEN: 'x' };
+    const load = ['plant', 'import', file, '--concurrency', '1'];
+    receiver.script({ status: 200, body: '{"user":"ann"}' }, ADDED, { status: 404 });
+    wordsOf(await run(load, env), 1);
+    await receiver.stop();
+    const waiting = launch(load, env);
+    const ended = outcomeOf(waiting);
+    await untilSaid(waiting.stderr, 'Retrying for 5 s.', ended);
+    waiting.kill('SIGINT');
+    assert.match(
+      wordsOf(await ended, 130),
+      /^Nothing answers at .*\nerror: Stopped before anything was sent\.$/m,
     );
   });
 });
