@@ -101,7 +101,8 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'writes.rewrittenBytes': 'The next piece of the log is rewritten.',
   'database.connectMs': 'The next host of `DATABASE_URL` is tried; with none left, 503 `50302`.',
   'database.waitMs': '503 `50300`; nothing was done.',
-  'database.lostSessionMs': 'The server ends the session and frees its locks.',
+  'database.lostSessionMs':
+    'The server ends the session and frees its locks. Behind a pooler: what its role sets.',
   'database.statementMs': 'The statement is rolled back: 503 `50302`.',
   'database.lockMs': 'The statement is rolled back: 503 `50302`.',
   'database.beginMs': '503 `50302`; nothing was done.',

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
@@ -14,11 +14,15 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")
 export function acceptJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(['application/json', '*'], (request, payload, done) => {
-    const { 'content-type': type, 'content-length': length } = request.headers;
-    if (type === 'application/json' || JSON_TYPE.test(type ?? '') || length === '0')
-      readBody(request, payload, done);
+    const type = request.headers['content-type'];
+    const isJson = type === 'application/json' || JSON_TYPE.test(type ?? '');
+    if (isJson || isEmpty(request.headers)) readBody(request, payload, done);
     else done(notJson());
   });
+}
+
+function isEmpty(headers: IncomingHttpHeaders): boolean {
+  return (headers['content-length'] ?? '0') === '0' && headers['transfer-encoding'] === undefined;
 }
 
 export function notJson(): AppError {

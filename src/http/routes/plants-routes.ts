@@ -36,7 +36,8 @@ const ListQuery = {
     maximum: MAX_LIMIT,
     description:
       `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all. If plants are added within a list ` +
-      `with a limit over ${limits.firstPlants} while it is sent, the connection may be reset: repeat the request`,
+      `with a limit while it is sent in parts (over ${limits.firstPlants} plants, or ${limits.partBytes / 1024} KiB), the connection may be ` +
+      'reset: repeat the request',
   },
   cursor: {
     ...PAGE_CURSOR,

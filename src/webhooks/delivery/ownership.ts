@@ -112,7 +112,7 @@ export function preferredOf(webhook: string, members: readonly string[]): string
   let preferred: string | undefined;
   let most = -1;
   for (const member of members) {
-    // Of the process: one that begins another life gets its lanes back, and no other hands any over.
+    // Of the process: when it begins another life, only the lanes that it had move.
     const weight = hash(`${member.replace(/-\d+$/, '-1')} ${webhook}`);
     if (weight <= most) continue;
     preferred = member;

@@ -9,6 +9,8 @@ import {
   type WebhookClient,
   webhookClient,
 } from '../../../testkit/service/webhook-client.ts';
+import { exchange } from '../../../testkit/sockets/raw-client.ts';
+import { head } from '../../../testkit/sockets/raw-request.ts';
 
 const service = await startService({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
 after(() => service.stop());
@@ -114,5 +116,10 @@ test('a test and a redelivery accept no body, or an empty object', async () => {
   failed(await service.request('POST', path, { body: '{}', token, headers }), 41500);
   // Many clients name a type though they send nothing.
   succeeded(await service.request('POST', path, { body: '', token, headers }), 202);
+  for (const fields of [[], ['Content-Length: 0']]) {
+    const line = `POST ${path} HTTP/1.1`;
+    const all = ['Host: localhost', `Authorization: Bearer ${token}`, 'Content-Type: text/plain', ...fields];
+    succeeded(await exchange(service.port, head(line, ...all)), 202);
+  }
   failed(await client.send('POST', `${path}?x=1`), 40003);
 });

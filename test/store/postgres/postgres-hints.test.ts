@@ -74,7 +74,7 @@ describe('hints', () => {
     throw new Error('it takes too long');
   }
 
-  test('a replica that nobody follows does not ask whether events are in the feed', async (t) => {
+  test('a replica without an API does not ask whether events are in the feed', async (t) => {
     const url = parseDatabaseUrl(database.url);
     const way = openDatabase({ url, connections: 1, pooled: false, log: silentLog });
     t.after(way.close);
