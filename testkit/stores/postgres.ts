@@ -85,6 +85,8 @@ export async function useServer(): Promise<UsedServer> {
       used.users--;
       if (used.users > 0) return;
       ownServer = undefined;
+      await connections.get(server.url)?.end();
+      connections.delete(server.url);
       await server.stop();
     },
   };
@@ -107,13 +109,28 @@ async function takeOne(servers: readonly string[]): Promise<string> {
 
 /** Holds the lock as long as the connection, which ends with the process and does not keep it alive. */
 async function lock(url: string, call: string): Promise<boolean> {
-  const lasting = { max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true };
-  const connection = new pg.Pool({ connectionString: url, ...lasting });
-  connection.on('error', () => {});
+  const connection = openLasting(url);
   const { rows } = await connection.query<{ taken: boolean }>(`SELECT ${call} AS taken`);
   const taken = rows[0]?.taken === true;
   if (!taken) await connection.end();
   return taken;
+}
+
+/** A connection that does not keep the process alive. */
+function openLasting(connectionString: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true });
+  pool.on('error', () => {});
+  return pool;
+}
+
+/** One to each server: each further one would cost it a process. Not the one with the lock, which an error ends. */
+const connections = new Map<string, pg.Pool>();
+
+/** Runs a statement about the server's databases. */
+function runOn(serverUrl: string, sql: string): Promise<pg.QueryResult> {
+  const connection = connections.get(serverUrl) ?? openLasting(serverUrl);
+  connections.set(serverUrl, connection);
+  return connection.query(sql);
 }
 
 /** Makes an empty database. */
@@ -137,12 +154,12 @@ export async function makeStoreDatabase(partitions?: number): Promise<TestDataba
 
 /** The original gets its name when it is complete. */
 async function makeTemplate(serverUrl: string, name: string, partitions?: number): Promise<void> {
-  const { rows } = await administer(serverUrl, `SELECT FROM pg_database WHERE datname = '${name}'`);
+  const { rows } = await runOn(serverUrl, `SELECT FROM pg_database WHERE datname = '${name}'`);
   if (rows.length > 0) return;
   const fresh = newName();
   await createDatabase(serverUrl, fresh, 'template0');
   await migrateDatabase(urlOf(serverUrl, fresh), partitions);
-  await administer(serverUrl, `ALTER DATABASE ${fresh} RENAME TO ${name}`);
+  await runOn(serverUrl, `ALTER DATABASE ${fresh} RENAME TO ${name}`);
 }
 
 async function copyOn({ url: serverUrl, leave }: UsedServer, template: string): Promise<TestDatabase> {
@@ -151,7 +168,7 @@ async function copyOn({ url: serverUrl, leave }: UsedServer, template: string): 
   return {
     url: urlOf(serverUrl, name),
     async drop() {
-      await administer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+      await runOn(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
       await leave();
     },
   };
@@ -167,10 +184,7 @@ function urlOf(serverUrl: string, database: string): string {
 
 /** To copy files takes the server less CPU than its default, which logs every block. */
 async function createDatabase(serverUrl: string, name: string, template: string): Promise<void> {
-  await administer(
-    serverUrl,
-    `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE ${template} STRATEGY FILE_COPY`,
-  );
+  await runOn(serverUrl, `CREATE DATABASE ${name} ENCODING 'UTF8' TEMPLATE ${template} STRATEGY FILE_COPY`);
 }
 
 async function migrateDatabase(url: string, partitions: number | undefined): Promise<void> {
