@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
@@ -7,22 +7,22 @@ import { http as limits } from '../../limits.ts';
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?;?$/i;
 
 /**
- * Accepts bodies of limited size that claim to be JSON in UTF-8, and refuses all others, except empty ones: many
- * clients name a type though they send nothing. The validator reads the JSON, after the Idempotency-Key is checked: what
- * is not JSON may be a repeat, or use the key of another request.
+ * Accepts bodies of limited size that claim to be JSON in UTF-8, and refuses all others. The validator reads the JSON,
+ * after the Idempotency-Key is checked: what is not JSON may be a repeat, or use the key of another request.
  */
 export function acceptJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(['application/json', '*'], (request, payload, done) => {
+  app.addContentTypeParser('application/json', (request, payload, done) => {
     const type = request.headers['content-type'];
-    const isJson = type === 'application/json' || JSON_TYPE.test(type ?? '');
-    if (isJson || isEmpty(request.headers)) readBody(request, payload, done);
+    if (type === 'application/json' || JSON_TYPE.test(type ?? '')) readBody(request, payload, done);
     else done(notJson());
   });
 }
 
-function isEmpty(headers: IncomingHttpHeaders): boolean {
-  return (headers['content-length'] ?? '0') === '0' && headers['transfer-encoding'] === undefined;
+/** A request without a body has no type, although many clients name one. */
+export function dropTypeOfNothing({ headers }: IncomingMessage): void {
+  if (headers['content-type'] === undefined || headers['transfer-encoding'] !== undefined) return;
+  if ((headers['content-length'] ?? '0') === '0') delete headers['content-type'];
 }
 
 export function notJson(): AppError {

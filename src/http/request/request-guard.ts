@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fast
 import { AppError, retryLater } from '../../errors.ts';
 import { http as limits } from '../../limits.ts';
 import { malformed } from './authorization.ts';
+import { dropTypeOfNothing } from './body.ts';
 
 /** Header fields that may appear only once, each with a bit: Node keeps the first or joins them. */
 const SINGLE = new Map(
@@ -19,9 +20,10 @@ const SINGLE = new Map(
   ].map((name, i) => [name, 1 << i]),
 );
 
-/** Refuses requests that Node's parser accepts although they cannot be answered safely. */
+/** Refuses requests that Node's parser accepts although they cannot be answered safely, and mends harmless ones. */
 export function requestGuard(drain: AbortSignal) {
   return (request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+    dropTypeOfNothing(request.raw);
     done(drain.aborted && request.url !== '/healthz' ? shuttingDown() : problemOf(request));
   };
 }
