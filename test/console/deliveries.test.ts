@@ -100,10 +100,12 @@ test('what is requested of a paused or disabled webhook says when it is sent, an
     await page.getByRole('button', { name: 'Send again' }).click();
     await page.getByText('It is held until the webhook is enabled.').waitFor();
     await page.getByText('Held', { exact: true }).waitFor();
+    // Enabling it ends the pause.
+    receiver.usually({ status: 204 });
     const body = { enabled: true };
     succeeded(await service.request('PATCH', `/webhooks/${id}`, { token, body }), 200);
     await page.clock.runFor(A_WHILE_MS);
-    await page.getByText('Waiting', { exact: true }).waitFor();
+    await page.locator('.facts').getByText('Delivered', { exact: true }).waitFor();
   });
 });
 
