@@ -1,10 +1,10 @@
 import { type Flags, readStoreConfig, servingLock, storePath } from '../../config/config.ts';
+import { processes } from '../../limits.ts';
 import type { Clock } from '../../runtime.ts';
 import { refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
-import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { recoverStore } from '../../store/sqlite/files/durable-log.ts';
-import { lockForServing, lockUnlessServed } from '../../store/sqlite/files/lock.ts';
+import { lockUnlessServed, tryLock } from '../../store/sqlite/files/lock.ts';
 import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import type { Store } from '../../store/store.ts';
 import { Failure } from '../failure.ts';
@@ -70,13 +70,12 @@ function recoverUnlessServed(path: string, dataDir: string): void {
  */
 export function lockAgainstServers(dataDir: string, refusal: string): Disposable {
   try {
-    return lockForServing(servingLock(dataDir));
+    const lock = tryLock(servingLock(dataDir), processes.lockWaitMs);
+    if (lock) return lock;
   } catch (cause) {
-    const failure = fileFailure(cause, `The data folder ${dataDir} cannot be used`);
-    // Without such a reason, a server holds the lock.
-    if (failure !== cause || sqliteCode(cause) !== undefined) throw failure;
-    throw new Failure(refusal, { cause });
+    throw fileFailure(cause, `The data folder ${dataDir} cannot be used`);
   }
+  throw new Failure(refusal);
 }
 
 /**

@@ -63,8 +63,8 @@ const DELIVERIES_WITHOUT_EVENT = `SELECT count(*) AS count
     AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE webhook = d.webhook AND owner = d.owner)`;
 
 /**
- * Each plant has an event until the retention, oldest first, or the removal of its owner, in slices, removes it. No
- * index leads from a plant to its event, so this compares all at once.
+ * Each plant has an event until the retention, oldest first, or the removal of its owner, in slices, removes it. SQLite
+ * reads both in the order of their keys and merges them: looking up the event of each plant takes twice as long.
  */
 function plantsWithoutEvent(db: DatabaseSync): number {
   db.function('first_id', { deterministic: true }, (at) => firstId('evt', Number(at)));
