@@ -47,10 +47,7 @@ export type Setting<T> = {
   parse(text: string): T;
 };
 
-/**
- * Every setting; one long file because it is one table. The type `Config`, the flags, `--help`,
- * `docs/reference/configuration.md` and `.env.example` are generated from it.
- */
+/** The type `Config`, the flags, `--help`, `docs/reference/configuration.md` and `.env.example` are generated from it. */
 export const settings = {
   /** 0: the system picks a free one. */
   port: setting('PORT', {

@@ -44,7 +44,7 @@ export async function checkReceivers(
 }
 
 function unreachable({ webhook, url }: Receiver, others: number, error: unknown): Finding {
-  const more = others === 0 ? '' : ` and of ${others} more ${others === 1 ? 'webhook' : 'webhooks'}`;
+  const more = others === 0 ? '' : ` and of ${counted(others, 'more webhook')}`;
   return warning(
     NAME,
     `the receiver of ${webhook}${more} cannot be reached: ${originOf(url)}: ${reasonOf(error).replace(/\.$/, '')}`,
