@@ -343,3 +343,26 @@ test('on every page the browser asks before the tab of an unfinished import is c
     await page.getByText('Stopped. 6 plants were added; 2 rows were not sent.').waitFor();
   });
 });
+
+test('an import that halts while another page is open says so, and the browser still asks', async () => {
+  const token = await service.tokenFor('elsewhere');
+  await browser.visit(service, { at: AT, token }, async (page) => {
+    const sent = await intercept(page, addsPlant);
+    await choose(page, named(8));
+    await page.getByRole('button', { name: 'Import 8 plants' }).click();
+    await sent.next(6);
+    await page.getByRole('link', { name: '← Plants' }).click();
+    await page.getByRole('heading', { name: 'Plants', level: 1 }).waitFor();
+    for (const route of sent.routes) {
+      await route.fulfill({ status: 403, json: { error: 40300, message: 'Not with this token.' } });
+    }
+    await page.getByText('The import halted.').waitFor();
+    const asked = page.waitForEvent('dialog');
+    await page.evaluate('setTimeout(() => location.reload())');
+    await (await asked).dismiss();
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Done. 8 plants were added.').waitFor();
+  });
+});

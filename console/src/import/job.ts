@@ -2,7 +2,9 @@ import { batch, type Signal, signal } from '@preact/signals';
 import { codeOf, isKept, sentenceOf } from '../failure.ts';
 import { kept } from '../kept.ts';
 import { randomKey } from '../keys.ts';
+import { go, place } from '../router.ts';
 import { session, store } from '../session.ts';
+import { toast } from '../toasts.ts';
 import type { FileRow, PlantFile } from './csv.ts';
 
 /** A row that cannot be imported as it is, and why. */
@@ -39,8 +41,17 @@ export type Job = {
 /** The import of the signed-in user. */
 export const currentJob = signal<Job | undefined>(undefined);
 
+/** Closing the tab ends the import, also one that waits for Continue. */
+addEventListener('beforeunload', (event) => {
+  const job = currentJob.peek();
+  const isOwn = job?.user === (session.peek()?.user ?? job?.user);
+  if (isOwn && /^(?:running|stopping|halted)$/.test(job?.state.peek() ?? '')) event.preventDefault();
+});
+
 /** As many concurrent requests as a browser allows to one server (over HTTP/1.1). */
 const LANES = 6;
+/** Where its page is. */
+const PATH = '/plants/import';
 const TALLY_EVERY_MS = 200;
 /** How long the service recognises the keys of rows (`idempotency.keptMs`). */
 const KEYS_LAST_MS = 24 * 60 * 60 * 1_000;
@@ -83,9 +94,6 @@ export async function run(job: Job): Promise<void> {
   let ended = 0;
   job.begun ??= Date.now();
   kept.setItem(keptAs(job), `${job.key} ${job.begun}`);
-  // Closing the tab ends the import. One listener for each run: those of two users may overlap.
-  const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-  addEventListener('beforeunload', warn);
   job.halted.value = undefined;
   job.state.value = 'running';
 
@@ -112,7 +120,6 @@ export async function run(job: Job): Promise<void> {
 
   await Promise.all(Array.from({ length: LANES }, lane));
   clearInterval(telling);
-  removeEventListener('beforeunload', warn);
   found.sort((a, b) => a.line - b.line);
   tell();
   settle(job);
@@ -165,6 +172,17 @@ function settle(job: Job): void {
   } else {
     job.state.value = job.halted.peek() === undefined ? 'stopped' : 'halted';
   }
+  if (place.peek().path !== PATH && session.peek()?.user === job.user) announce(job);
+}
+
+/** Says on another page how it ended; the user knows of a stop. */
+function announce({ state, failed }: Job): void {
+  if (state.peek() === 'stopped') return;
+  const isHalted = state.peek() === 'halted';
+  toast(isHalted ? 'The import halted.' : 'The import is done.', {
+    kind: isHalted || failed.peek().length > 0 ? 'failed' : 'done',
+    action: { label: 'Show', run: () => go(PATH) },
+  });
 }
 
 function failedRow({ row: { line }, name, reported }: FileRow, problem: string): FailedRow {
