@@ -55,6 +55,11 @@ export function duration(ms: number): string {
   return `${trim(seconds / 86_400)}\u00a0d`;
 }
 
+/** How long the oldest delivery waits; a moment counts as a second. */
+export function age(seconds: number): string {
+  return duration(Math.max(1, seconds) * 1_000);
+}
+
 function trim(value: number): string {
   return value < 10 ? value.toFixed(1).replace('.0', '') : String(Math.round(value));
 }

@@ -97,6 +97,22 @@ test('of many webhooks that need attention ten are shown, with a link to the oth
   });
 });
 
+test('the tile and the line about a webhook name the same age', async () => {
+  const token = await service.tokenFor('erin');
+  await create('/webhooks', token, { url: receiver.url });
+  await browser.visit(service, { token, at: '#/plants' }, async (page) => {
+    await page.route(/\/webhooks$/, async (route) => {
+      const response = await route.fetch();
+      const [webhook] = await response.json();
+      await route.fulfill({ response, json: [{ ...webhook, waiting: 1, oldestWaitingAge: 5_300 }] });
+    });
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('1 delivery is waiting, the oldest for 1.5 h.').waitFor();
+    await page.getByText('the oldest for 1.5 h', { exact: true }).waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+});
+
 test('uncounted hours are not shown as zeros, and each shown hour has one mark', async () => {
   const token = await service.tokenFor('dora');
   await create('/plants', token, { name: 'Alder' });

@@ -5,7 +5,7 @@ import { ButtonLink } from '../components/button.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Loaded, NoScope } from '../components/states.tsx';
-import { count, counted, dateAndTime, duration } from '../format.ts';
+import { age, count, counted, dateAndTime } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
@@ -90,7 +90,7 @@ function Beginning() {
 }
 
 function Everything({ news: { hours, webhooks }, onChanged }: { news: News; onChanged(): void }) {
-  const concerns = needingAttention(webhooks, dateAndTime);
+  const concerns = needingAttention(webhooks, dateAndTime, age);
   return (
     <div class="overview">
       <Tiles hours={hours} webhooks={webhooks} />
@@ -142,7 +142,7 @@ function Tiles({ hours, webhooks }: Pick<News, 'hours' | 'webhooks'>) {
       <Tile
         name="Waiting"
         value={count(waiting)}
-        note={waiting > 0 ? `the oldest for ${duration(Math.max(1, oldest) * 1_000)}` : 'none waiting'}
+        note={waiting > 0 ? `the oldest for ${age(oldest)}` : 'none waiting'}
       />
       <Tile
         name="Webhooks"

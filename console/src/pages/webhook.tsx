@@ -9,7 +9,7 @@ import { StateBadge } from '../components/state-badge.tsx';
 import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/time.tsx';
 import { serviceNow } from '../connection.ts';
-import { count, dateAndTime, duration } from '../format.ts';
+import { age, count, dateAndTime } from '../format.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
 import { href } from '../router.ts';
@@ -75,7 +75,7 @@ function Sections({ webhook, onDelete }: { webhook: Data; onDelete(): void }) {
 
 /** What prevents delivery, and why. */
 function Trouble({ webhook, reason }: { webhook: Data; reason: string | undefined }) {
-  const [concern] = needingAttention([webhook], dateAndTime);
+  const [concern] = needingAttention([webhook], dateAndTime, age);
   if (concern) {
     return (
       <Notice kind={concern.kind} isStanding>
@@ -104,8 +104,7 @@ function Health({ webhook }: { webhook: Data }) {
         <dt>Waiting</dt>
         <dd>
           {count(waiting)}
-          {oldestWaitingAge !== undefined &&
-            `, the oldest for ${duration(Math.max(1, oldestWaitingAge) * 1_000)}`}
+          {oldestWaitingAge !== undefined && `, the oldest for ${age(oldestWaitingAge)}`}
         </dd>
         <dt>Failed for good</dt>
         <dd>

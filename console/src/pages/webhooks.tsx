@@ -7,7 +7,7 @@ import { Empty, Loaded } from '../components/states.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Time } from '../components/time.tsx';
 import { serviceNow } from '../connection.ts';
-import { count, duration } from '../format.ts';
+import { age, count } from '../format.ts';
 import { hold } from '../hold.ts';
 import { useRefresh } from '../refresh.ts';
 import { useResource } from '../resource.ts';
@@ -76,9 +76,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
     cell: ({ waiting, oldestWaitingAge }) => (
       <>
         {count(waiting)}
-        {oldestWaitingAge !== undefined && (
-          <span class="muted"> · for {duration(Math.max(1, oldestWaitingAge) * 1_000)}</span>
-        )}
+        {oldestWaitingAge !== undefined && <span class="muted"> · for {age(oldestWaitingAge)}</span>}
       </>
     ),
   },

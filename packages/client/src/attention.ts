@@ -24,14 +24,16 @@ const LATE_SECONDS = 60;
  * The webhooks that need attention, the most urgent first. One that its owner disabled counts only if it holds
  * deliveries.
  * @param timeText shows a time (RFC 3339); by default as it is
+ * @param ageText shows an age in seconds, a minute or more; by default in its largest unit, rounded down
  */
 export function needingAttention<W extends WebhookHealth>(
   webhooks: readonly W[],
   timeText: (time: string) => string = String,
+  ageText: (seconds: number) => string = roughly,
 ): Concern<W>[] {
   return webhooks
     .flatMap((webhook) => {
-      const trouble = troubleOf(webhook, timeText);
+      const trouble = troubleOf(webhook, timeText, ageText);
       return trouble ? [{ webhook, ...trouble }] : [];
     })
     .sort((a, b) => a.rank - b.rank);
@@ -39,10 +41,14 @@ export function needingAttention<W extends WebhookHealth>(
 
 type Trouble = Omit<Concern<unknown>, 'webhook'>;
 
-function troubleOf(webhook: WebhookHealth, timeText: (time: string) => string): Trouble | undefined {
+function troubleOf(
+  webhook: WebhookHealth,
+  timeText: (time: string) => string,
+  ageText: (seconds: number) => string,
+): Trouble | undefined {
   const { status, disabledReason, pausedUntil, failed, waiting, oldestWaitingAge: age = 0 } = webhook;
   const held = waiting > 0 ? `${counted(waiting, 'delivery is', 'deliveries are')} held.` : '';
-  const oldest = age < LATE_SECONDS ? '' : `, the oldest for ${roughly(age)}`;
+  const oldest = age < LATE_SECONDS ? '' : `, the oldest for ${ageText(age)}`;
   const waits = waiting > 0 ? `${counted(waiting, 'delivery is', 'deliveries are')} waiting${oldest}.` : '';
   const lost = failed > 0 ? `${counted(failed, 'delivery', 'deliveries')} failed for good.` : '';
   const lastFailed = hasFailedLast(webhook) ? 'The last attempt failed.' : '';
