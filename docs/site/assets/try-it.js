@@ -58,7 +58,10 @@ async function showResponse(response, shown) {
   for (let part = await reader?.read(); part && !part.done; part = await reader.read()) {
     text += part.value;
     shown.textContent = `${head}\n\n${text.slice(0, MOST_CHARACTERS)}`;
-    if (text.length > MOST_CHARACTERS) return reader.cancel();
+    if (text.length > MOST_CHARACTERS) {
+      shown.textContent += `\n… These are the first ${MOST_CHARACTERS} characters.`;
+      return reader.cancel();
+    }
   }
   shown.textContent = `${head}\n\n${indented(text)}`;
 }
