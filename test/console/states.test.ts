@@ -215,6 +215,8 @@ test('a scope that the token lacks is named, and actions that need it are not of
     const add = page.getByRole('button', { name: 'Add a plant' });
     assert.equal(await add.getAttribute('title'), 'Your token lacks the scope plants:write.');
     await add.click({ force: true });
+    // A phone does not hover.
+    await page.getByRole('status').getByText('Your token lacks the scope plants:write.').waitFor();
     assert.equal(await page.getByRole('dialog').count(), 0);
     assert.equal(await page.getByRole('checkbox').count(), 0);
     const imports = page.getByRole('button', { name: 'Import' });

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { focusHeading } from '../router.ts';
 import { reporter } from '../session.ts';
+import { toast } from '../toasts.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 type ButtonProps = {
@@ -13,7 +14,7 @@ type ButtonProps = {
   type?: 'button' | 'submit';
   /** Busy: cannot be pressed again until done, but keeps the focus. */
   isBusy?: boolean;
-  /** Why it cannot be pressed now, as a sentence; read out and shown on hover. */
+  /** Why it cannot be pressed now, as a sentence; read out, shown on hover, and a message after a click. */
   refusal?: string | undefined;
   /** The screen reader text that replaces the children when there is no room for words. */
   label?: string;
@@ -36,8 +37,9 @@ export function Button(props: ButtonProps) {
       aria-busy={isBusy}
       title={refusal}
       onClick={(event) => {
-        if (isRefused) event.preventDefault();
-        else onClick?.(event);
+        if (!isRefused) return onClick?.(event);
+        event.preventDefault();
+        explain(refusal, event);
       }}
       // Enter that is held down is not meant for what the button does next, such as the opposite.
       onKeyDown={(event) => event.repeat && event.key === 'Enter' && event.preventDefault()}
@@ -46,6 +48,14 @@ export function Button(props: ButtonProps) {
       <span>{children}</span>
     </button>
   );
+}
+
+type Press = { detail: number; currentTarget: Element };
+
+/** Nothing hovers on a phone. A message below a dialog could not be read, and a second click was meant for the first. */
+function explain(refusal: string | undefined, { detail, currentTarget }: Press): void {
+  if (refusal === undefined || detail > 1 || currentTarget.closest('dialog')) return;
+  toast(refusal, { kind: 'failed' });
 }
 
 type AddButtonProps = { label: string; refusal: string | undefined; onClick(): void };
@@ -94,7 +104,7 @@ export function IconButton({ icon, label, onClick, refusal }: IconButtonProps) {
       aria-label={label}
       aria-disabled={refusal !== undefined || undefined}
       title={refusal ?? label}
-      onClick={(event) => refusal === undefined && onClick?.(event)}
+      onClick={(event) => (refusal === undefined ? onClick?.(event) : explain(refusal, event))}
     >
       <Icon name={icon} />
     </button>
