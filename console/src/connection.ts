@@ -73,7 +73,9 @@ function noteTime({ headers }: Response): void {
   if (difference > ahead || difference < ahead - CLOCK_SET_MS) ahead = difference;
 }
 
-function noteLimit({ status }: Response): void {
+function noteLimit({ status, url }: Response): void {
+  // Refused for the number of streams; the page says that it is not live.
+  if (url.endsWith('/events/stream')) return;
   clearTimeout(limitTimer);
   isLimited.value = status === 429;
   // The client may have given up.

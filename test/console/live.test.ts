@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startConsole } from '../../testkit/browser/console.ts';
+import { intercept } from '../../testkit/browser/intercept.ts';
 
 const { browser, create, receiver, service } = await startConsole();
 
@@ -64,6 +65,22 @@ test('a stream that was briefly refused resumes', async () => {
     await page.clock.runFor(6_000);
     await page.locator('.live-on').waitFor();
     assert.equal(tries, 2);
+  });
+});
+
+test('a stream that is refused for too many streams shows no rate limit', async () => {
+  const token = await tokenWithWebhook('many streams');
+  await create('/plants', token, { name: 'Alder' });
+  await browser.visit(service, { token, at: '#/plants', hasClock: true }, async (page) => {
+    const streams = await intercept(page, (request) => request.url().endsWith('/events/stream'));
+    await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
+    const stream = await streams.next(1);
+    await page.getByRole('link', { name: 'Alder' }).waitFor();
+    const json = { error: 42900, message: 'You have 32 event streams.' };
+    await stream.fulfill({ status: 429, json });
+    await page.getByText(/^The live connection is lost; reconnecting\./).waitFor();
+    assert.equal(await page.getByText('limits how often').count(), 0);
+    await page.unrouteAll();
   });
 });
 
