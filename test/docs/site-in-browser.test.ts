@@ -171,11 +171,14 @@ test('what is found in a heading alone is shown from the beginning', async () =>
   });
 });
 
-test('a field that is cleared while the search loads shows no result', async () => {
+test('a search that cannot load says so, and a field that is cleared while it loads shows no result', async () => {
   await read('', async (page) => {
+    const search = page.getByLabel('Search');
+    await page.route('**/*.json.gz', (route) => route.fulfill({ status: 503 }));
+    await search.fill('tokens');
+    await page.getByRole('status').getByText('The search could not be loaded.').waitFor();
     const index = Promise.withResolvers<Route>();
     await page.route('**/*.json.gz', (route) => index.resolve(route));
-    const search = page.getByLabel('Search');
     await search.fill('tokens');
     const route = await index.promise;
     await search.fill('');
@@ -247,11 +250,8 @@ test('a code block can be copied; of a terminal dialogue, only the typed part', 
   await read('how-to/sharing.html', async (page) => {
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
-    const copied = await page.evaluate('navigator.clipboard.readText()');
-    assert.match(
-      String(copied),
-      /^plant-store user create ann\nplant-store user create bob\nplant-store [^\n]+$/,
-    );
+    const copied = String(await page.evaluate('navigator.clipboard.readText()'));
+    assert.match(copied, /^plant-store user create ann\nplant-store user create bob\nplant-store [^\n]+$/);
   });
 });
 

@@ -74,7 +74,8 @@ export function offerSearch() {
       sections = await load();
     } catch {
       loading = undefined;
-      show([make('li', 'The search could not be loaded. Type on to try again.')]);
+      status.textContent = 'The search could not be loaded. Type on to try again.';
+      show([make('li', status.textContent)]);
       return;
     }
     // The field may have been cleared meanwhile.
