@@ -1,8 +1,8 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { randomKey } from '../../packages/client/src/requests.ts';
 import { isKept, sentenceOf } from './failure.ts';
-import { randomKey } from './keys.ts';
 import { place } from './router.ts';
 import { reporter, session } from './session.ts';
 

@@ -1,5 +1,6 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { pause } from '../../../packages/client/src/deadlines.ts';
 import { store } from '../session.ts';
 
 export type Live = 'connecting' | 'open' | 'lost';
@@ -63,21 +64,10 @@ export function useLive(options: LiveOptions): ReadonlySignal<Live> {
         state.value = 'lost';
         // A new stream begins with events from now on.
         hasGap = true;
-        await pause(RETRY_MS, signal);
+        await pause(RETRY_MS, signal).catch(() => {});
       }
     }
   }
 
   return state;
-}
-
-/** Resolves after the time, or once the signal is aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

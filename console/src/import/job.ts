@@ -1,7 +1,7 @@
 import { batch, type Signal, signal } from '@preact/signals';
+import { randomKey } from '../../../packages/client/src/requests.ts';
 import { codeOf, isKept, sentenceOf } from '../failure.ts';
 import { kept } from '../kept.ts';
-import { randomKey } from '../keys.ts';
 import { go, place } from '../router.ts';
 import { session, store } from '../session.ts';
 import { toast } from '../toasts.ts';

@@ -164,6 +164,6 @@ function quoted(key: string): string {
 }
 
 /** Not `randomUUID`, which pages have over https only. */
-function randomKey(): string {
+export function randomKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join('-');
 }
