@@ -27,7 +27,8 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
   /** Lanes of others that had no owner when last seen. */
   const orphans = new Map<string, Unowned>();
 
-  const isPreferred = (webhook: string) => preferredOf(webhook, members) === self;
+  let preferred = preferenceAmong(members);
+  const isPreferred = (webhook: string) => preferred(webhook) === self;
   const endsAt = () => renewedAt + leaseMs - marginMs;
 
   function isOrphan(webhook: string, now: number): boolean {
@@ -87,6 +88,7 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
       const next = [self, ...seen.filter((member) => member !== self)];
       const isAnyGone = members.some((member) => !next.includes(member));
       members = next;
+      preferred = preferenceAmong(members);
       const leaving = [...lanes].flatMap(([webhook, { keptUntil }]) =>
         now >= keptUntil && !isPreferred(webhook) ? [webhook] : [],
       );
@@ -99,6 +101,7 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
       const lost = [...lanes.keys()];
       self = replica;
       members = [replica];
+      preferred = preferenceAmong(members);
       renewedAt = -Infinity;
       lanes = new Map();
       orphans.clear();
@@ -107,18 +110,23 @@ export function createOwnership({ leaseMs, marginMs, renewMs, orphanMs, keptMs }
   };
 }
 
-/** The replica with the highest weight for this lane (rendezvous hashing); undefined without replicas. */
-export function preferredOf(webhook: string, members: readonly string[]): string | undefined {
-  let preferred: string | undefined;
-  let most = -1;
-  for (const member of members) {
-    // Of the process: when it begins another life, only the lanes that it had move.
-    const weight = hash(`${member.replace(/-\d+$/, '-1')} ${webhook}`);
-    if (weight <= most) continue;
-    preferred = member;
-    most = weight;
-  }
-  return preferred;
+/**
+ * Which of the replicas is preferred for a lane: the one with the highest weight (rendezvous hashing); undefined without
+ * replicas. Weights are those of processes: when one begins another life, only the lanes that it had move.
+ */
+export function preferenceAmong(members: readonly string[]): (webhook: string) => string | undefined {
+  const candidates = members.map((member) => ({ member, process: member.replace(/-\d+$/, '-1') }));
+  return (webhook) => {
+    let preferred: string | undefined;
+    let most = -1;
+    for (const { member, process } of candidates) {
+      const weight = hash(`${process} ${webhook}`);
+      if (weight <= most) continue;
+      preferred = member;
+      most = weight;
+    }
+    return preferred;
+  };
 }
 
 /** FNV-1a, with its bits then mixed as in MurmurHash3: ids that differ in one character must be far apart. */

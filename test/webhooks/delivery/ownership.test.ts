@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lanes as limits } from '../../../src/limits.ts';
-import { createOwnership, preferredOf } from '../../../src/webhooks/delivery/ownership.ts';
+import { createOwnership, preferenceAmong } from '../../../src/webhooks/delivery/ownership.ts';
 
 const RULES = { ...limits, leaseMs: 9_000, marginMs: 2_000, orphanMs: 5_000, keptMs: 60_000 };
 const LANES = Array.from({ length: 10_000 }, (_, n) => `wh_01k0c3t2v4${String(n).padStart(16, '0')}`);
@@ -20,6 +20,8 @@ function takeAll(ownership: ReturnType<typeof createOwnership>, now: number): st
   for (const webhook of wanted) ownership.taken(webhook, 1, now);
   return wanted;
 }
+
+const preferredOf = (webhook: string, members: readonly string[]) => preferenceAmong(members)(webhook);
 
 /** A lane for which this one is preferred among these. */
 const laneOf = (preferred: string, members: readonly string[]) =>
