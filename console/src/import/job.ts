@@ -44,6 +44,7 @@ export const currentJob = signal<Job | undefined>(undefined);
 /** Closing the tab ends the import, also one that waits for Continue. */
 addEventListener('beforeunload', (event) => {
   const job = currentJob.peek();
+  // While nobody is signed in, its user may sign in again and continue it.
   const isOwn = job?.user === (session.peek()?.user ?? job?.user);
   if (isOwn && /^(?:running|stopping|halted)$/.test(job?.state.peek() ?? '')) event.preventDefault();
 });

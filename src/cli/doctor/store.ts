@@ -142,6 +142,6 @@ export function checkClock(newestEventAt: number, now: number): Finding {
   return warning(
     'Clock',
     `${time} is ${seconds} s before the newest event in the store: the clock is or was wrong`,
-    'Set the clock if it is wrong: token expiry and retries depend on it. Until that time, new events count as created then: they do not expire, and every replay sends them.',
+    'Set the clock if it is wrong: token expiry and retries depend on it. Until the time of that event, new events count as created at it: they do not expire, and every replay sends them.',
   );
 }

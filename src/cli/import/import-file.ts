@@ -153,7 +153,7 @@ async function refuseAnother(order: ImportOrder, left: Marker, sha256: string): 
       `${begun} It went to ${left.url}. Continue it with that --url, or add every row with --again.`,
     );
   }
-  // Without an answer the import ends: the rows would go to whoever it is.
+  // Without an answer the import ends: its rows might go to another user.
   if (left.user !== undefined && left.user !== (await userOf(order, true))) {
     throw new Failure(
       `${begun} It was for the user "${left.user}". Continue it with a token of that user, or add every row with --again.`,

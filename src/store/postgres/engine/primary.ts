@@ -7,7 +7,7 @@ import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../write-outcomes.ts';
 import { isOfConnection, isRefusedLogin, reasonLog, sqlState } from './failure.ts';
-import { LIFT_TIMEOUTS, sessionUrl } from './session.ts';
+import { LIFT_TIMEOUTS, PROBES, sessionUrl } from './session.ts';
 
 export type DatabaseOptions = {
   url: DatabaseUrl;
@@ -216,7 +216,7 @@ export async function withOwnClient<T>(
 ): Promise<T> {
   const url = await primaryUrl();
   const client = new pg.Client({
-    connectionString: pooled ? url : sessionUrl(url, true),
+    connectionString: pooled ? url : sessionUrl(url, PROBES),
     connectionTimeoutMillis: limits.connectMs,
     application_name: `plant-store ${name}`,
     // Nothing is sent during a long statement, and a NAT drops connections that are silent for minutes.

@@ -17,24 +17,23 @@ const SETTINGS: Readonly<Record<string, string | number>> = {
 };
 
 /** The session of a machine that is lost ends soon, with its locks; by default the server keeps it for two hours. */
-const PROBES = {
+export const PROBES = {
   tcp_keepalives_idle: limits.lostSessionMs / 2_000,
   tcp_keepalives_interval: limits.lostSessionMs / 6_000,
   tcp_keepalives_count: 3,
   tcp_user_timeout: limits.lostSessionMs,
 };
 
-/** The URL for a session of the service's own, not a pooled one. Its options in the URL would otherwise replace these. */
-export function sessionUrl(connectionString: string, isForLongWork = false): string {
+const OWN_SETTINGS = { ...SETTINGS, default_transaction_isolation: 'read\\ committed', ...PROBES };
+
+/** The URL for a session with settings, which a pooler would refuse. They follow the options that the URL has. */
+export function sessionUrl(connectionString: string, settings: object = OWN_SETTINGS): string {
   const url = new URL(connectionString);
-  const settings = isForLongWork ? PROBES : { ...SETTINGS, ...ISOLATION, ...PROBES };
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   const given = url.searchParams.get('options');
   url.searchParams.set('options', [...(given === null ? [] : [given]), ...options].join(' '));
   return url.href;
 }
-
-const ISOLATION = { default_transaction_isolation: 'read\\ committed' };
 
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 

@@ -7,7 +7,7 @@ import type { Log } from '../../../runtime.ts';
 import type { Work } from '../../../webhooks/delivery/port.ts';
 import { together } from '../../lane-threads.ts';
 import { type Database, statement } from '../engine/database.ts';
-import { sessionUrl } from '../engine/session.ts';
+import { PROBES, sessionUrl } from '../engine/session.ts';
 
 /** What the dispatcher and streams of this replica, and other replicas, must learn from a transaction. */
 export type Announced = {
@@ -118,7 +118,7 @@ function listen({ database, log, onHint }: HintsOptions, sender: string) {
   async function listenTo(url: string): Promise<void> {
     closed.signal.throwIfAborted();
     const client = new pg.Client({
-      connectionString: sessionUrl(url, true),
+      connectionString: sessionUrl(url, PROBES),
       connectionTimeoutMillis: limits.connectMs,
       query_timeout: limits.connectMs,
       application_name: 'plant-store hints',

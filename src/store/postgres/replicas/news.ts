@@ -31,6 +31,7 @@ export function createNews(options: NewsOptions) {
   async function tell({ lanes, owners, changed, access }: Announced): Promise<void> {
     if (lanes.length + changed.length > 0)
       for (const listener of listeners.lanes) listener({ work: lanes, changed });
+    // A replica without an API has no followers.
     if (listeners.events.length > 0) for (const owner of owners) settling.add(owner);
     if (settling.size > 0) settlingUnderWay ??= settle();
     if (access) await heartbeat.beat();
