@@ -54,33 +54,41 @@ const OLDEST = statement`SELECT oldest.at
     LIMIT ${unplanned(1)}
   ) oldest`;
 
-/** $1 the owners, $2 the start, $3 the end (exclusive), $4 the most rows of each owner. */
+/** $1 the owners, $2 the start, $3 the end (exclusive), $4 the most rows. */
 const EVENTS_BETWEEN = statement`SELECT count(*) AS seen, max(e.id) AS last,
     count(*) FILTER (WHERE e.type = 'plant.created') AS plants,
     count(*) FILTER (WHERE e.type IN (${FEED_TYPES})) AS count
-  FROM unnest($1::int8[]) AS o (id)
-  CROSS JOIN LATERAL (
-    SELECT id, type
-    FROM events
-    WHERE owner = o.id AND id >= $2 AND id < $3
-    ORDER BY id
+  FROM (
+    SELECT e.*
+    FROM unnest($1::int8[]) AS o (id)
+    CROSS JOIN LATERAL (
+      SELECT id, type
+      FROM events
+      WHERE owner = o.id AND id >= $2 AND id < $3
+      ORDER BY id
+      LIMIT ${unplanned('$4')}
+    ) e
     LIMIT ${unplanned('$4')}
   ) e`;
 
-/** $1 the subscriber; the others as above, for each webhook. */
+/** $1 the subscriber; the others as above. */
 const DELIVERIES_BETWEEN = statement`SELECT count(*) AS seen,
     count(*) FILTER (WHERE d.state = 'delivered') AS delivered,
     count(*) FILTER (WHERE d.state = 'failed') AS failed,
     count(*) FILTER (WHERE d.state = 'pending') AS waiting
-  FROM webhooks w
-  CROSS JOIN LATERAL (
-    SELECT state
-    FROM deliveries
-    WHERE subscriber = $1 AND webhook = w.id AND event >= $2 AND event < $3
-    ORDER BY event
+  FROM (
+    SELECT d.state
+    FROM webhooks w
+    CROSS JOIN LATERAL (
+      SELECT state
+      FROM deliveries
+      WHERE subscriber = $1 AND webhook = w.id AND event >= $2 AND event < $3
+      ORDER BY event
+      LIMIT ${unplanned('$4')}
+    ) d
+    WHERE w.owner = $1 AND w.status <> 'deleted'
     LIMIT ${unplanned('$4')}
-  ) d
-  WHERE w.owner = $1 AND w.status <> 'deleted'`;
+  ) d`;
 
 export function deliveryCounts({ read }: Pick<Database, 'read'>, visible: VisibleOwners) {
   const eventsOf = (owner: number) => async (from: string) =>

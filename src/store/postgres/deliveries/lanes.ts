@@ -1,5 +1,6 @@
-import { lanes as leases } from '../../../limits.ts';
+import { feeds, lanes as leases } from '../../../limits.ts';
 import type { LaneRequest, LaneStore, Work } from '../../../webhooks/delivery/port.ts';
+import { END } from '../../event-ids.ts';
 import { KNOWN_TYPES, readLane, toRecord } from '../../rows.ts';
 import { IS_VISIBLE } from '../access/shares.ts';
 import { type Database, type Row, statement } from '../engine/database.ts';
@@ -12,11 +13,22 @@ export function laneReads({ read, write }: Pick<Database, 'read' | 'write'>) {
     const { due = -1, event = '' } = after ?? {};
     const [row] = await read(READ, [webhook, now, due, event, limit, askedLimit]);
     if (!row) return undefined;
-    const { secrets, asked, due: found, next_due: nextDue, ...settings } = row;
+    const {
+      secrets,
+      asked,
+      due: dueRows,
+      next_due: nextDue,
+      last_due: lastDue,
+      last_moment,
+      ...settings
+    } = row;
     // The statement builds arrays of this form, or null.
     const live = (secrets as string[] | null) ?? [];
     const rows = (column: unknown) => (column as Row[] | null) ?? [];
-    return { settings, secrets: live, asked: rows(asked), due: rows(found), nextDue };
+    const found = rows(dueRows);
+    const isPart = lastDue !== null && found.length < limit;
+    const through = isPart ? { due: Number(lastDue), event: `${last_moment}${END}` } : undefined;
+    return { settings, secrets: live, asked: rows(asked), due: found, through, nextDue };
   }
 
   return {
@@ -89,8 +101,27 @@ const deliveriesOf = (isMeant: string, limit: string) => `(
       ) d
     )`;
 
-/** Due, and after the position $3, $4. The second condition is for the index, when many share a due time. */
-const IS_BEHIND = `d.due <= $2 AND (d.due, ${momentOf('d.event')}) >= ($3, ${momentOf('$4')}) AND (d.due, d.event) > ($3, $4)`;
+/** After the position $3, $4. The first condition is for the index, when many share a due time. */
+const IS_BEHIND = `(d.due, ${momentOf('d.event')}) >= ($3, ${momentOf('$4')}) AND (d.due, d.event) > ($3, $4)`;
+
+/** How far a read goes at most: it would pass over all deliveries of removed shares, until they are dropped. */
+const FARTHEST = `SELECT last.*
+    FROM (
+      SELECT 1
+      FROM withdrawals
+      WHERE webhook = w.id
+      LIMIT 1
+    ) one
+    CROSS JOIN LATERAL (
+      SELECT d.due, ${momentOf('d.event')} AS moment
+      FROM deliveries d
+      WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due <= $2 AND ${IS_BEHIND}
+      ORDER BY d.due, ${momentOf('d.event')}
+      OFFSET ${feeds.walked}
+      LIMIT 1
+    ) last`;
+
+const IS_WITHIN = `(d.due, ${momentOf('d.event')}) <= (coalesce(f.due, $2), coalesce(f.moment, '${END}'))`;
 
 /**
  * $1 the webhook, $2 now, $3 and $4 the position, $5 how many, $6 how many manual ones, due or not: a concurrent replay
@@ -102,14 +133,17 @@ const READ = statement`SELECT w.owner, w.url, w.rate, w.paused_until, w.failing_
     WHERE s.webhook = w.id AND (s.expires_at IS NULL OR s.expires_at > $2)
   ) AS secrets,
   ${deliveriesOf('d.asked', '$6')} AS asked,
-  ${deliveriesOf(IS_BEHIND, '$5')} AS due, (
+  ${deliveriesOf(`${IS_BEHIND} AND ${IS_WITHIN}`, '$5')} AS due, (
     SELECT d.due
     FROM deliveries d
     WHERE d.subscriber = w.owner AND d.webhook = w.id AND d.state = 'pending' AND d.due > $2
     ORDER BY d.due
     LIMIT 1
-  ) AS next_due
+  ) AS next_due, f.due AS last_due, f.moment AS last_moment
   FROM webhooks w
+  LEFT JOIN LATERAL (
+    ${FARTHEST}
+  ) f ON true
   WHERE w.id = $1 AND w.status = 'enabled'`;
 
 /** Happens only in a damaged store; these must not block the others. */

@@ -103,6 +103,7 @@ const EVENTS_AGAIN = statement`INSERT INTO deliveries AS d (subscriber, webhook,
   ON CONFLICT (subscriber, webhook, event) DO UPDATE
   SET state = 'pending', step = ${ANEW}, due = excluded.due, suspicions = 0`;
 
+// Its index does not know the state, so it looks at some deliveries in any state.
 const DELIVERED_AGAIN = deliveriesAgain({
   isMeant: `state = 'delivered'`,
   first: `event >= $3
@@ -112,7 +113,7 @@ const DELIVERED_AGAIN = deliveriesAgain({
 
 const UNDELIVERED_AGAIN = deliveriesAgain({
   isMeant: `state = $7 AND state <> 'delivered'`,
-  first: `${momentOf('event')} >= ${momentOf('$3')} AND event >= $3
+  first: `state = $7 AND state <> 'delivered' AND ${momentOf('event')} >= ${momentOf('$3')} AND event >= $3
     ORDER BY ${momentOf('event')}
     FETCH FIRST $5 ROWS WITH TIES`,
 });
@@ -125,7 +126,7 @@ function deliveriesAgain({ isMeant, first }: { isMeant: string; first: string })
   return statement`WITH found AS MATERIALIZED (
       SELECT event
       FROM deliveries
-      WHERE subscriber = $1 AND webhook = $2 AND ${isMeant} AND event <= $4 AND ${first}
+      WHERE subscriber = $1 AND webhook = $2 AND event <= $4 AND ${first}
     ), locked AS MATERIALIZED (
       SELECT f.event
       FROM (SELECT event FROM found ORDER BY event) f
