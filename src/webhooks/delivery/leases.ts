@@ -125,7 +125,8 @@ export async function startLeases(parts: LeaseParts) {
     await Promise.all([running, given]);
     try {
       await giveBack(ownership.drop(ownership.owned()), true);
-      await store.end(ownership.replica());
+      // Without a lease there is nothing to end, and the store may be silent.
+      if (ownership.isBegun()) await store.end(ownership.replica());
     } catch (error) {
       log.warn({ err: error }, 'could not give the lanes back: others take them when the lease ends');
     }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { silentLog } from '../../../src/runtime.ts';
 import { type LaneOfStore, type LeaseStore, startLeases } from '../../../src/webhooks/delivery/leases.ts';
+import { systemTimers, type Timers } from '../../../src/webhooks/delivery/timers.ts';
 
 /** A store in which this replica may take every lane; `calls` are the names of its calls in order. */
 function storeWith(more: Partial<LeaseStore> = {}, leftBy?: () => string) {
@@ -44,6 +46,24 @@ test('the lease ends after the lanes have been given back, so that nobody takes 
   answer();
   await Promise.all([giving, stopping]);
   assert.deepEqual(calls, ['given back', 'end']);
+});
+
+test('a lease that was lost is not ended again, for which a stop would wait while the store is silent', async () => {
+  const silent = Promise.withResolvers<boolean>();
+  const answers = [Promise.resolve(true)];
+  const { store, calls } = storeWith({ renew: () => answers.shift() ?? silent.promise });
+  // A thousand times as fast.
+  const timers: Timers = {
+    ...systemTimers,
+    elapsed: () => 1_000 * systemTimers.elapsed(),
+    later: (callback, ms) => systemTimers.later(callback, ms / 1_000),
+  };
+  const leases = await startLeases({ store, name: 'this', log: silentLog, onHandOver() {}, timers });
+  while (leases.replica() === 'this-1') await turn();
+  const stopping = leases.stop();
+  silent.reject(new Error('no answer'));
+  await stopping;
+  assert.deepEqual(calls, []);
 });
 
 test('the lease ends even if lanes could not be given back', async () => {
