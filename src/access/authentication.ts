@@ -183,8 +183,8 @@ function dayAfter(ms: number): number {
   return (Math.floor(ms / DAY_MS) + 1) * DAY_MS;
 }
 
-/** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of a header that begins with `{"`. */
-const JWT = /^ey[\w-]*\.[\w-]*\.[\w-]*$/;
+/** The form of a signed JWT: the compact serialization (RFC 7515 §3.1) of a header that begins with `{`. */
+const JWT = /^e[wy][\w-]*\.[\w-]*\.[\w-]*$/;
 
 /** The error for a token that is unknown, or no longer valid. */
 export function unknownToken(): AppError {

@@ -17,5 +17,5 @@ export const USER_DISABLED = 'Its user is disabled.';
 
 /** The error for a token whose user is disabled or deleted. */
 export function disabledUser(): AppError {
-  return new AppError(40101, 'The user of the token is disabled.');
+  return new AppError(40101, 'The user of the token is disabled or was deleted.');
 }

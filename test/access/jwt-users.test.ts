@@ -70,6 +70,12 @@ describe('the user of a JWT', () => {
     assert.deepEqual(await names(), []);
   });
 
+  test('is asked of a token whose header begins with a line break, too', async () => {
+    const { check } = openAuthenticate();
+    const header = Buffer.from('{\n"alg":"none"}').toString('base64url');
+    await assert.rejects(check(`${header}.e30.AA`), { message: /^The token is not acceptable: its issuer/ });
+  });
+
   test('is the existing user of that name', async () => {
     const { check } = openAuthenticate();
     const made = await store.access.createUser({ name: 'rosa', at: runtime.clock.now() });

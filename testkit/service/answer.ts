@@ -11,7 +11,7 @@ export function succeeded(answer: Answer, status: number): unknown {
     assert.equal(answer.text, '');
     return undefined;
   }
-  assert.match(answer.headers.get('content-type') ?? '', /^application\/json(?:; charset=utf-8)?$/);
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json$/);
   return JSON.parse(answer.text);
 }
 
@@ -21,7 +21,7 @@ export function succeeded(answer: Answer, status: number): unknown {
  */
 export function failed(answer: Answer, code: ErrorCode, message: RegExp = /./): string {
   assert.equal(answer.status, statusOf(code), answer.text);
-  assert.match(answer.headers.get('content-type') ?? '', /^application\/json(?:; charset=utf-8)?$/);
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json$/);
   const body: unknown = JSON.parse(answer.text);
   assert.ok(typeof body === 'object' && body !== null);
   assert.deepEqual(Object.keys(body), ['error', 'message']);

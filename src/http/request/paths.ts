@@ -18,7 +18,7 @@ export function answerOtherPaths(app: FastifyInstance, hint: string): void {
   app.addHook('onRequest', (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
     const url = request.raw.url ?? '';
     if (!request.is404 && !SUSPICIOUS.test(url)) return done();
-    const [path = ''] = url.split(/[?#]/, 1);
+    const [path = ''] = url.split('?', 1);
     if (!request.is404 && isCanonical(path, request.routeOptions.url)) return done();
     const allowed = allowedMethods(methods, path);
     if (!allowed) return done(notFound(hint));
@@ -40,7 +40,7 @@ function notFound(hint: string): AppError {
 }
 
 /** Matches every target that `isCanonical` may refuse and passes most others quickly. */
-const SUSPICIOUS = /^\*|\/(?:$|[?#.%])/;
+const SUSPICIOUS = /^\*|\/(?:$|[?.%])/;
 
 /**
  * The router would accept `/plants/` as a plant without an id, dot segments (RFC 3986 §5.2.4) in any spelling as ids,

@@ -60,13 +60,15 @@ function host({ headers, httpVersion }: IncomingMessage): AppError | undefined {
 
 /** RFC 9112 §3.2: a path or an absolute URL; for OPTIONS also `*`; host and port for CONNECT only. */
 function target(method: string | undefined, url: string): AppError | undefined {
+  // The router would take what follows for a query, which the fingerprint of a request leaves out.
+  if (url.includes('#')) return unreadableTarget('it must have no fragment');
   if (method === 'CONNECT') {
     return /:\d+$/.test(url) && hasHost(url)
       ? undefined
       : unreadableTarget('CONNECT must name a host and a port');
   }
   if (url.startsWith('/') || (url === '*' && method === 'OPTIONS')) return undefined;
-  const [, authority = ''] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? [];
+  const [, authority = ''] = /^https?:\/\/([^/?]*)/i.exec(url) ?? [];
   if (hasHost(authority)) return undefined;
   return unreadableTarget('it must be a path, or an http URL with a host and without user information');
 }

@@ -169,10 +169,8 @@ function explain(noun: string, schema: Schema, errors: ErrorObject[] | null | un
 }
 
 function nameOf({ params, instancePath }: ErrorObject): string {
-  const absentOrUnknown = params.missingProperty ?? params.additionalProperty;
-  if (absentOrUnknown !== undefined) return absentOrUnknown;
-  const [name = ''] = instancePath.slice(1).split('/');
-  return name.replaceAll('~1', '/').replaceAll('~0', '~');
+  // No schema has a name that a JSON Pointer escapes.
+  return params.missingProperty ?? params.additionalProperty ?? instancePath.split('/')[1] ?? '';
 }
 
 /** Longer names are cut: enough for every name the service knows, too short for a token sent by mistake. */

@@ -34,10 +34,7 @@ const ListQuery = {
     type: 'integer',
     minimum: 1,
     maximum: MAX_LIMIT,
-    description:
-      `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all. If plants are added within a list ` +
-      `with a limit while it is sent in parts (over ${limits.firstPlants} plants, or ${limits.partBytes / 1024} KiB), the connection may be ` +
-      'reset: repeat the request',
+    description: `an integer from 1 to ${MAX_LIMIT}: the most plants to return; without it, all`,
   },
   cursor: {
     ...PAGE_CURSOR,
@@ -53,11 +50,11 @@ const ListQuery = {
   },
   order: {
     enum: ['desc'],
-    description: 'desc: by descending id; without it, ascending. Not together with name',
+    description: 'desc: by descending id; without it, ascending; not together with name',
   },
   from: {
     ...Id,
-    description: `${Id.description}: the list begins at your plant with this id or, if you have none, at the next one in its order; shared plants follow. Not together with name or cursor`,
+    description: `${Id.description}: the list begins at your plant with this id or, if you have none, at the next one in its order; shared plants follow; not together with name or cursor`,
   },
   fields: {
     type: 'array',
@@ -101,7 +98,9 @@ export const plantsOperations = {
       'Returns the plants that you have access to: your own by id, then those that other users share with you, by the ' +
       "owner's name and id. `name` finds plants by the beginning of their name, `order=desc` lists the highest ids first, " +
       '`from` begins at an id, and `cursor=last` is the last page. ' +
-      'A page takes the same time however many plants there are.',
+      'A page takes the same time however many plants there are. ' +
+      `If plants are added within a list with a limit while it is sent in parts (over ${limits.firstPlants} plants, or ` +
+      `${limits.partBytes / 1024} KiB), the connection may be reset: repeat the request.`,
     headers: IF_NONE_MATCH,
     query: ListQuery,
     success: {

@@ -137,17 +137,8 @@ test('an unknown token is refused, whatever it looks like', async () => {
   const token = await service.tokenFor('typist');
   succeeded(await service.request('GET', '/plants', { token }), 200);
   const mistyped = `${token.slice(0, 10)}${token[10] === 'a' ? 'b' : 'a'}${token.slice(11)}`;
-  const unknown = [
-    'x',
-    'pst_',
-    'undefined',
-    "' OR 1=1 --",
-    mistyped,
-    token.toLowerCase(),
-    token.slice(0, -1),
-  ];
+  const unknown = ['x', 'pst_', 'undefined', "'OR'1'='1", mistyped, token.toLowerCase(), token.slice(0, -1)];
   for (const text of [...unknown, `${token}0`, service.token.slice(1), `pst_${'0'.repeat(38)}`]) {
-    if (text.includes(' ')) continue;
     const answer = await withFields(`Bearer ${text}`);
     const message = failed(answer, 40101);
     assert.ok(!message.includes(token.slice(4, 12)), message);

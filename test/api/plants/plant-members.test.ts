@@ -128,17 +128,8 @@ test('a body that is not an object is refused', async () => {
 });
 
 test('a body that is not JSON is refused, and the message says where', async () => {
-  const bodies = [
-    '',
-    ' ',
-    '{',
-    '{"name":"Alder"',
-    "{'name':'Alder'}",
-    '{"name":"Alder"}}',
-    '{"name":"Al\nder"}',
-  ];
+  const bodies = [' ', '{', '{"name":"Alder"', "{'name':'Alder'}", '{"name":"Alder"}}', '{"name":"Al\nder"}'];
   for (const body of bodies) {
-    if (body === '') continue;
     failed(await create(body), 40001, /at character \d+/);
   }
   failed(await create('{"name":"Alder","name":"Birch"}'), 40001, /duplicate member name at character 16/);

@@ -81,7 +81,11 @@ test('the tokens of a disabled user are refused from the next request on, and ac
     wordsOf(await verb('user', 'disable', 'ann')),
     'Disabled the user "ann". Their tokens are refused and their deliveries are held until: plant-store user enable ann\n',
   );
-  failed(await service.request('GET', '/plants', { token }), 40101, /The user of the token is disabled\./);
+  failed(
+    await service.request('GET', '/plants', { token }),
+    40101,
+    /The user of the token is disabled or was deleted\./,
+  );
   succeeded(await service.request('GET', '/plants'), 200);
   const list = await verb('user', 'list');
   assert.match(list.stdout, /^ann +disabled +\d{4}-\S+Z$/m);
