@@ -142,8 +142,8 @@ function emptyProgram(): Command {
   });
 }
 
-/** A token or a signing secret: Commander repeats what is in the wrong place. */
-const SECRET = /\b(pst_|whsec_|eyJ)[^\s'",]+/g;
+/** A token, a signing secret or the URL of a database: Commander repeats what is in the wrong place. */
+const SECRET = /\b(pst_|whsec_|eyJ|postgres(?:ql)?:\/\/)[^\s'",]+/g;
 
 /** Commander ends each text with a line feed. */
 function linesOf(text: string): string[] {

@@ -137,6 +137,7 @@ function idArgument(name: string, prefix: string, shownBy: string): Argument {
 
 /** For a file or folder: `-` would mean a stream. */
 export function parseFile(text: string): string {
+  if (text === '') return refuseValue('a name');
   return text === '-' ? refuseValue('a name, and - is not one; for a file of that name: ./-') : text;
 }
 
@@ -148,7 +149,7 @@ export function settingOption(name: SettingName): Option {
   return option(
     flag,
     `${description} (${env}${otherwise})`,
-    /<(?:file|folder)>$/.test(flag) ? parseFile : undefined,
+    /<(?:file|folder)>$/.test(flag) ? (text) => text && parseFile(text) : undefined,
     choices && { choices },
   );
 }

@@ -20,7 +20,8 @@ export type Columns = {
 
 /** The columns that an error report adds. A report can be imported again as it is. */
 const REPORTED: readonly string[] = ['line', 'error'];
-const KNOWN: readonly string[] = ['id', 'name', 'tag', ...REPORTED];
+const MEMBERS: readonly string[] = ['id', 'name', 'tag'];
+const KNOWN: readonly string[] = [...MEMBERS, ...REPORTED];
 
 /** Reads the first row of a table, in any case. Throws an `Error` whose message is a sentence for a person. */
 export function columnsOf(header: readonly string[]): Columns {
@@ -76,7 +77,7 @@ export function rowOfJson(value: unknown, line: number): Row {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { line, problem: 'The row is not a JSON object, such as {"name":"Alder"}.' };
   }
-  const unknown = Object.keys(value).find((member) => !KNOWN.includes(member));
+  const unknown = Object.keys(value).find((member) => !MEMBERS.includes(member));
   if (unknown !== undefined) {
     return {
       line,
@@ -115,8 +116,9 @@ function rowFor({ id, name, tag }: Parts, line: number): Row {
   return { line, draft };
 }
 
-/** Whether the text has at most this many code points. A code point takes one or two UTF-16 units. */
+/** Whether the text is well-formed and has at most this many code points, each of one or two UTF-16 units. */
 function fits(text: string, codePoints: number): boolean {
+  if (!text.isWellFormed()) return false;
   if (text.length <= codePoints) return true;
   return text.length <= 2 * codePoints && [...text].length <= codePoints;
 }

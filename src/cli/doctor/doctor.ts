@@ -65,7 +65,7 @@ async function* examine(flags: Flags): AsyncGenerator<Finding> {
   if (config === undefined) return;
   if (databaseUrl) yield* checkService(config, await isAnswering(config));
   yield* checkProvider(config);
-  if (summary) yield* await checkReceivers(summary.receivers, config.webhookAllowedNetworks);
+  if (summary?.receivers) yield* await checkReceivers(summary.receivers, config.webhookAllowedNetworks);
 }
 
 /** Reports all invalid settings at once. Returns the configuration if there are none. */

@@ -30,6 +30,7 @@ export async function* checkStore(
   const hadLog = existsSync(`${path}-wal`);
   const summary = (mayBeServed ? undefined : whyLost(path)) ?? lookAt(path);
   if ('verdict' in summary) {
+    if (!hadLog && existsSync(`${path}-wal`)) removeEmptyLog(path);
     if (!isExplained) yield summary;
     return undefined;
   }

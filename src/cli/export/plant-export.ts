@@ -18,7 +18,7 @@ import {
   writeCsv,
   writeJson,
 } from '../terminal/terminal.ts';
-import { argument, option, type Verb } from '../verb.ts';
+import { argument, option, parseFile, type Verb } from '../verb.ts';
 import { formatOf, type ListedPlant, type PlantFormat, plantFormats, plantWriter } from './formats.ts';
 
 type ExportFlags = ApiFlags & { format?: PlantFormat; owner?: string; shared?: true; force?: true };
@@ -53,7 +53,11 @@ async function run(flags: ExportFlags, name?: string): Promise<void> {
 
 export const plantExport: Verb = {
   description: 'write all of your plants to a file that plant import can read',
-  arguments: [argument('[file]', 'a name that ends in .csv, .ndjson or .json (default: standard output)')],
+  arguments: [
+    argument('[file]', 'a name that ends in .csv, .ndjson or .json (default: standard output)', (text) =>
+      text === '-' ? text : parseFile(text),
+    ),
+  ],
   options: [
     option('--format <format>', "the format (default: from the file's name, else csv)").choices(plantFormats),
     option('--owner <name>', 'the plants of this user: you, or someone who shares with you'),

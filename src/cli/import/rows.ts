@@ -88,5 +88,5 @@ function cellsOf(value: JsonValue | AppError, text: string): string[] {
   const cells = [typeof id === 'bigint' ? String(id) : id, name, tag].map((member) => member ?? '');
   const isKnown = typeof id !== 'string' && tag !== '' && Object.keys(others).length === 0;
   const isShown = isKnown && cells.every((cell) => typeof cell === 'string');
-  return isShown ? cells : [text.trim()];
+  return isShown && cells.join().isWellFormed() ? cells : [text.trim()];
 }

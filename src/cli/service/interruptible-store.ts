@@ -1,4 +1,5 @@
 import { openUnfinishedStore, type UnfinishedStore } from '../../store/sqlite/engine/unfinished-stores.ts';
+import { exitCodeAfter } from '../terminal/signals.ts';
 
 /**
  * Opens an unfinished store for the work, which disposes of it. A signal that ends the process removes it as well.
@@ -26,6 +27,8 @@ function onInterrupt(cleanUp: () => void): Disposable {
     cleanUp();
     // Nothing handles it a second time, so it ends the process at once: an SQLite statement may run for long.
     process.kill(process.pid, signal);
+    // Only in the first process of a container, which no unhandled signal ends.
+    process.exit(exitCodeAfter(signal));
   }
 
   for (const signal of SIGNALS) process.once(signal, interrupted);

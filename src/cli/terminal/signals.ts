@@ -34,7 +34,7 @@ export function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /** What a shell reports for a process that the signal ends: 130 for Ctrl+C. */
-function exitCodeAfter(signal: NodeJS.Signals): number {
+export function exitCodeAfter(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }
 

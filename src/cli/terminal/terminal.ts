@@ -99,7 +99,7 @@ export function canAsk(): boolean {
 }
 
 export function isWatched(): boolean {
-  return isTerminal(process.stderr) && !quiet;
+  return isTerminal(process.stderr) && !quiet && process.env.TERM !== 'dumb';
 }
 
 /** The width of the terminal behind standard output or standard error; 80 without one. */

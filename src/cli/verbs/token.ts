@@ -35,11 +35,15 @@ export const verbs: Verbs = {
       ).default(''),
       option(
         '--scopes <list>',
-        `what it may do, comma-separated (default: ${scopes.join(',')})`,
+        `what it may do, comma-separated (default: ${scopes.join(',')}; with --own, what your token may do)`,
         parseScopes,
         { choices: scopes, isList: true },
       ),
-      option('--expires-in <duration>', `${durationRule} (default: never)`, parseLength),
+      option(
+        '--expires-in <duration>',
+        `${durationRule} (default: never; with --own, when your token ends)`,
+        parseLength,
+      ),
       settingOption('dataDir'),
     ],
     examples: [
@@ -118,7 +122,11 @@ export const verbs: Verbs = {
     arguments: [tokenId()],
     options: [
       overlapOption('the old token stays valid', access.tokenOverlapMs.most),
-      option('--expires-in <duration>', `${durationRule} (default: the old token's lifetime)`, parseLength),
+      option(
+        '--expires-in <duration>',
+        `${durationRule} (default: the old token's lifetime); not with --own`,
+        parseLength,
+      ),
       ownOption(),
       settingOption('dataDir'),
     ],

@@ -187,12 +187,16 @@ test('a report leaves nulls empty, and keeps a line that cells cannot show', asy
   });
 });
 
-test('a row with an empty tag is reported as it is: an empty cell would drop the tag', () => {
-  const reader = createRowReader('ndjson');
-  const text = '{"id":7,"name":"Fig","tag":""}';
-  const rows = [...reader.push(`${text}\n`), ...reader.end()];
-  assert.deepEqual(
-    rows.map((row) => row.cells()),
-    [[text]],
-  );
-});
+for (const [text, why] of [
+  ['{"id":7,"name":"Fig","tag":""}', 'an empty cell would drop the tag'],
+  ['{"id":7,"name":"Fig \\ud800"}', 'no cell can hold half a surrogate pair'],
+] as const) {
+  test(`the row ${text} is reported as it is: ${why}`, () => {
+    const reader = createRowReader('ndjson');
+    const rows = [...reader.push(`${text}\n`), ...reader.end()];
+    assert.deepEqual(
+      rows.map((row) => row.cells()),
+      [[text]],
+    );
+  });
+}

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import {
   chmod,
@@ -209,6 +209,29 @@ test('an interrupted backup leaves nothing', async () => {
   });
 });
 
+/** Starts a command as the first process of a container. */
+const AS_FIRST = ['unshare', '--pid', '--fork', '--kill-child'];
+const whyNotFirst =
+  spawnSync('unshare', [...AS_FIRST.slice(1), 'true']).status !== 0 && 'this user may not start one';
+
+test('an interrupted backup ends even as the first process of a container', {
+  skip: whyNotFirst,
+}, async () => {
+  await withStoreFolder(async (folder) => {
+    addPlants(folder, 300_000);
+    await withFolder(async (other) => {
+      const unshare = launch(['backup', join(other, 'b'), '--data-dir', folder], {}, AS_FIRST);
+      const ended = outcomeOf(unshare);
+      while ((await readdir(other)).length === 0) await pause(1);
+      const children = await readFile(`/proc/${unshare.pid}/task/${unshare.pid}/children`, 'utf8');
+      process.kill(Number(children), 'SIGTERM');
+      const { code, stderr } = await ended;
+      assert.deepEqual({ code, stderr }, { code: 143, stderr: '' });
+      assert.deepEqual(await readdir(other), []);
+    });
+  });
+});
+
 /** The stages at which to kill a backup, by the files in its folder. */
 const STAGES: readonly (readonly [what: string, isReached: (names: string[]) => boolean])[] = [
   ['it has a draft', () => true],
@@ -235,7 +258,8 @@ async function backupUntil(
   });
   for (let draft: string[] | undefined; !draft || !isReached(draft); draft = draftIn(dirname(file))) {
     assert.ok(!hasEnded, 'it ended too soon');
-    await turn();
+    // Node takes long to start, each stage after it does not.
+    await (draft ? turn() : pause(1));
   }
   return { kill: () => void child.kill('SIGKILL'), ended };
 }

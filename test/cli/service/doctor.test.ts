@@ -14,7 +14,7 @@ import { readStoreConfig, storePath } from '../../../src/config/config.ts';
 import { parseDatabaseUrl } from '../../../src/config/database-url.ts';
 import { readSummary } from '../../../src/store/sqlite/files/summary.ts';
 import { parseNetworks } from '../../../src/webhooks/sending/addresses.ts';
-import { addPlants } from '../../../testkit/processes/backed-up-store.ts';
+import { addPlants, makeFirstVersion } from '../../../testkit/processes/backed-up-store.ts';
 import { run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { serve } from '../../../testkit/processes/server.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
@@ -43,6 +43,16 @@ test('doctor finds nothing wrong with a healthy store, and changes nothing', asy
     const after = await stat(storePath(folder));
     assert.deepEqual([after.mtimeMs, after.ino, after.size], [before.mtimeMs, before.ino, before.size]);
     assert.deepEqual(await readdir(folder), [basename(storePath(folder))]);
+  });
+});
+
+test('doctor checks a store of the first version, which the next start migrates', async () => {
+  await withFolder(async (folder) => {
+    makeFirstVersion(storePath(folder));
+    const { code, of } = await examine({ DATA_DIR: folder });
+    assert.equal(code, 0);
+    assert.match(of('Store')[0]?.text ?? '', /^schema 1 of /);
+    assert.equal(of('Integrity')[0]?.verdict, 'ok');
   });
 });
 
@@ -109,6 +119,7 @@ test('doctor finds a damaged store, one of another program, and one of a newer v
     const newer = await examine({ DATA_DIR: folder });
     assert.match(newer.of('Store')[0]?.text ?? '', /created by a newer version/);
     assert.match(newer.of('Store')[0]?.advice ?? '', /run the version of plant-store that created it/);
+    assert.deepEqual(await readdir(folder), [basename(storePath(folder))]);
     await rm(storePath(folder));
     const foreign = new DatabaseSync(storePath(folder));
     foreign.exec('CREATE TABLE notes (text TEXT)');

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { launch, outcomeOf, run, withFolder, withStoreFolder } from '../../../testkit/processes/program.ts';
 import { failureOf, startRemote } from '../../../testkit/processes/remote.ts';
+import { failToServe } from '../../../testkit/processes/server.ts';
 import { room, withImport, wordsOf } from '../import/importing.ts';
 import { noTerminal, shownOnTerminal } from '../on-terminal.ts';
 
@@ -150,10 +151,7 @@ test('code is not run from a folder in which another user may have planted some'
 test('a server refuses a lock that is a link to nowhere', async () => {
   await withFolder(async (folder) => {
     symlinkSync(join(folder, 'nowhere'), join(folder, 'serving.lock'));
-    const child = launch(['serve', '--port', '0'], { DATA_DIR: folder });
-    const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
-    const { code, stderr } = await outcomeOf(child);
-    clearTimeout(timer);
+    const { code, stderr } = await failToServe(folder);
     assert.equal(code, 1);
     assert.match(stderr, /serving\.lock/);
     assert.deepEqual(readdirSync(folder), ['serving.lock']);

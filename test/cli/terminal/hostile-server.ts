@@ -83,8 +83,6 @@ function inStream(data: string): string {
 
 /** The first part of the URL says how the server is hostile. */
 export const HOSTILITIES = ['fields', 'error', 'redirect', 'garbage'] as const;
-export type Hostility = (typeof HOSTILITIES)[number];
-
 /** Answers every request of the command line with hostile data in every field. Returns its URL. */
 export async function startHostileServer(t: TestContext): Promise<string> {
   const listeners = new Set<string>();

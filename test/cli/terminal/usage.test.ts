@@ -76,6 +76,8 @@ const wrong: readonly { args: readonly string[]; says: RegExp }[] = [
   { args: ['user', 'list', '--data-dir', '-'], says: /It must be a name/ },
   { args: ['serve', '--database-url-file', '-'], says: /It must be a name/ },
   { args: ['plant', 'import', 'p.csv', '--errors', '-'], says: /It must be a name/ },
+  { args: ['plant', 'import', 'p.csv', '--errors', ''], says: /It must be a name\.\n/ },
+  { args: ['plant', 'export', ''], says: /It must be a name\.\n/ },
   { args: ['user', 'list', '--data-dir', ''], says: /^error: --data-dir: The folder must be a path\.\n$/ },
 ];
 
@@ -95,6 +97,8 @@ for (const args of [
   ['whoami', '-q', 'whsec_hid+den/hidden=', 'pst_hidden'],
   ['token', 'revoke', 'pst_hidden'],
   ['webhook', 'show', 'whsec_hid+den/hidden='],
+  ['copy', 'postgres://hidden:hidden@localhost/hidden'],
+  ['copy', '--from', 'postgresql://hidden:hidden@localhost/hidden'],
   ['listen', '--secrt=whsec_hidden'],
   ['listen', '--forward-to', 'localhost:4000', '--secret', 'hidden'],
   ['listen', '--forward-to', 'http://hidden:hidden@localhost/'],

@@ -7,6 +7,7 @@ import { failureOf, startRemote } from '../../../testkit/processes/remote.ts';
 import { TOKEN } from '../../../testkit/processes/server.ts';
 import { type Received, startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { startCuttingProxy } from '../../../testkit/service/cutting-proxy.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { type Watched, watch } from '../watch.ts';
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=';
@@ -159,7 +160,7 @@ test('an invalid SECRET is a wrong setting and is not repeated; without --forwar
 
 test('a receiver that fails, resets, redirects or is down is shown at the end of the line, and the next event follows', async (t) => {
   const { env, plant } = await startRemote(t);
-  const receiver = await startReceiver();
+  const receiver = await startReceiver(await freePort());
   const listening = await listen(t, env, '--forward-to', receiver.url);
   const elsewhere = { status: 302, headers: { location: `${receiver.url}/elsewhere` } };
   receiver.script('reset', { status: 500 }, elsewhere);
@@ -224,7 +225,7 @@ test('Ctrl+C ends listen with 130 while a receiver hangs', async (t) => {
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   test(`a service that restarts after ${signal} costs listen no event, and it says so once`, async (t) => {
     const place = await makePlace(t);
-    const before = await place.serve();
+    const before = await place.serve({ env: { PORT: String(await freePort()) } });
     const listening = await listen(t, { PLANT_STORE_URL: before.url, PLANT_STORE_TOKEN: TOKEN });
     const create = (server: typeof before, name: string) =>
       server.request('POST', '/plants', { body: { name } });

@@ -33,7 +33,7 @@ export function verifyStore(db: DatabaseSync): string[] {
   if (found.length > 0) return found;
   const [dangling] = db.prepare('PRAGMA foreign_key_check').all();
   if (dangling) found.push(`A row of ${dangling.table} refers to a missing row of ${dangling.parent}.`);
-  // The migration checks an older schema.
+  // An older schema lacks some of the columns: the first backup after its migration checks the rules.
   if (applied === known) found.push(...brokenRules(db));
   return found;
 }

@@ -27,8 +27,8 @@ export function readSummary(path: string) {
     logBytes: fileSize(`${path}-wal`),
     /** By its id, which stays ahead after the clock was. In milliseconds; undefined without events. */
     newestEventAt: typeof newest === 'string' ? timeOfId(newest) : undefined,
-    /** Of enabled webhooks. */
-    receivers: db.prepare(RECEIVERS).all().map(toReceiver),
+    /** Of enabled webhooks. The first schema does not say how healthy they are. */
+    receivers: schema.applied === 1 ? undefined : db.prepare(RECEIVERS).all().map(toReceiver),
   };
 }
 
