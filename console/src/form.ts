@@ -68,7 +68,8 @@ export function useForm<Text extends Record<keyof Text, string>>(
 
   function show(found: FieldErrors<Text>): void {
     errors.value = found;
-    queueMicrotask(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+    const wrong = '[aria-invalid="true"], fieldset:has(.error) input';
+    queueMicrotask(() => element.current?.querySelector<HTMLElement>(wrong)?.focus());
   }
 
   function showFailure(error: unknown): void {

@@ -36,6 +36,7 @@ test('a token is created by keyboard alone, and shown once', async () => {
     await page.keyboard.type('nightly import');
     await page.keyboard.press('Enter');
     await page.getByText('Choose what the token may do.').waitFor();
+    assert.equal(await page.evaluate('document.activeElement.type'), 'checkbox');
     await inspect(page, 'token-create-wrong');
     await page.getByLabel('Create and delete plants').press('Space');
     await page.getByLabel('List plants').press('Space');

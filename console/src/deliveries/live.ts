@@ -54,6 +54,8 @@ export function useLive(options: LiveOptions): ReadonlySignal<Live> {
       hasGap = false;
     };
     const onError = () => {
+      // If it was never open, the stream that opens begins with events from then on.
+      hasGap ||= state.peek() === 'connecting';
       state.value = 'lost';
     };
     while (!signal.aborted) {
