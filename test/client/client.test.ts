@@ -92,10 +92,13 @@ test('a URL that is not http is refused at once', () => {
 });
 
 test('an id that is not an integer, or may have lost digits, is refused before it is sent', async () => {
-  const { plants } = new PlantStore({ url: 'http://127.0.0.1:9', token: 'none' });
+  const { plants, webhooks } = new PlantStore({ url: 'http://127.0.0.1:9', token: 'none' });
   for (const id of [2 ** 53, 1.5, Number.NaN, Infinity, '07', '7.0', '', ' 7', '0x7', '-0']) {
     await assert.rejects(plants.delete(id), TypeError, String(id));
     await assert.rejects(plants.create({ id, name: 'Alder' }), TypeError, String(id));
+    if (typeof id !== 'number') continue;
+    await assert.rejects(plants.page({ from: id }), TypeError, String(id));
+    await assert.rejects(webhooks.allDeliveriesPage({ plant: id }), TypeError, String(id));
   }
 });
 

@@ -20,13 +20,11 @@ export function readJson(text: string): unknown {
  * The canonical decimal text of a 64-bit integer; the service checks its range.
  * @throws TypeError for a value that is not an integer, or a number that may already have lost digits
  */
-export function integerText(value: Int64Input): string {
+export function integerText(value: unknown): string {
   const text = String(value);
   if (/^(0|-?[1-9]\d*)$/.test(text) && (typeof value !== 'number' || Number.isSafeInteger(value)))
     return text;
-  throw new TypeError(
-    `An id must be an integer, and beyond 2^53 a bigint or a decimal string; ${text} is not.`,
-  );
+  throw new TypeError(`An integer is needed, beyond 2^53 as a bigint or text, not ${text}.`);
 }
 
 /** The number or bigint of a canonical decimal text. */

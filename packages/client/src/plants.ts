@@ -66,7 +66,7 @@ export function plantsOf({ send }: Requests): Plants {
       const { body, headers } = await send<Omit<CreatedPlant, 'id'>>(request);
       const [, text] = /\/(-?\d+)$/.exec(headers.get('location') ?? '') ?? [];
       if (text === undefined) {
-        throw new PlantStoreError('The plant was added, but the response lacks its id.', {
+        throw new PlantStoreError('The plant was added, but its id is missing.', {
           status: 201,
         });
       }

@@ -1,5 +1,6 @@
 import { jsonOf, refused, unanswered } from './answers.ts';
 import { linkedTo, within } from './deadlines.ts';
+import { integerText } from './json.ts';
 import { retried, retriesOf, type WaitAfter } from './retries.ts';
 
 export type PlantStoreOptions = {
@@ -144,6 +145,7 @@ function pathOf(parts: readonly string[]): string {
 /** The query of the given parameters, with its question mark. */
 function queryOf(parameters: Record<string, unknown> = {}): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  for (const [, value] of given) if (typeof value === 'number') integerText(value);
   // Its constructor makes every value a string, as a query needs.
   const query = `${new URLSearchParams(given as [string, string][])}`;
   return query && `?${query}`;
