@@ -10,5 +10,5 @@ test('the stopwatch counts waiting, and leaves out what held the process up', as
   const [begun, before] = [performance.now(), watch.ms()];
   await pause(300);
   const counted = watch.ms() - before;
-  assert.ok(counted > 100 && counted <= performance.now() - begun, `${counted} ms of waiting`);
+  assert.ok(counted > 40 && counted <= performance.now() - begun, `${counted} ms of waiting`);
 });

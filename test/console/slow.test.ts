@@ -67,7 +67,7 @@ test('while reloading fails, the page says so, keeps its content, and asks no mo
     await page.clock.runFor(A_WHILE_MS);
     await (await reads.next(1)).fulfill(fault);
     await page.getByText(/^This is from .* A fault of the service\.$/).waitFor();
-    await page.clock.runFor(A_WHILE_MS / 2);
+    await page.clock.runFor(1_000);
     assert.equal(reads.routes.length, 1);
     await page.clock.runFor(A_WHILE_MS);
     await (await reads.next(2)).continue();

@@ -6,6 +6,7 @@ import { firstId } from '../../src/runtime.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
 import type { Server } from '../../testkit/processes/server.ts';
 import { succeeded } from '../../testkit/service/answer.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { programOf, start } from './program.ts';
 
 /** Runs the programs of the page about events, unchanged, against a service that restarts. */
@@ -17,7 +18,7 @@ test('reconcile.mjs gets every plant once over many pages, and resumes after a r
   const place = await makePlace(t);
   // So that a few plants fill several pages.
   const program = RECONCILE.replaceAll('1000', '3');
-  let server = await place.serve();
+  let server = await place.serve({ env: { PORT: String(await freePort()) } });
   const reconcile = async () => {
     const { code, lines, stderr } = await start(t, place, server, program).ended;
     assert.deepEqual([code, stderr], [0, '']);
@@ -35,7 +36,7 @@ test('reconcile.mjs gets every plant once over many pages, and resumes after a r
 
 test('follow.mjs continues after reconcile.mjs, and gets every plant once across restarts of both ends', async (t) => {
   const place = await makePlace(t);
-  let server = await place.serve();
+  let server = await place.serve({ env: { PORT: String(await freePort()) } });
   await addPlants(server, 'Before', 2);
   await start(t, place, server, RECONCILE).ended;
   const plants = await addPlants(server, 'A', 3);
@@ -68,7 +69,7 @@ test('follow.mjs treats a silent connection as dead, and skips nothing when it r
 
 test('follow.mjs drops an expired cursor, says so, and follows new events', async (t) => {
   const place = await makePlace(t);
-  let server = await place.serve();
+  let server = await place.serve({ env: { PORT: String(await freePort()) } });
   await addPlants(server, 'A', 1);
   await start(t, place, server, RECONCILE).ended;
   await server.stop();

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { makePlace } from '../../testkit/processes/place.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { programOf, start } from './program.ts';
 
 /** Runs the program of the page about retries, unchanged, against a service that is killed. */
@@ -14,7 +15,7 @@ test('add.mjs adds every line once, although the service is killed twice, and pr
   const place = await makePlace(t);
   const names = Array.from({ length: COUNT }, (_, n) => `Plant ${n}`);
   writeFileSync(join(place.folder, 'plants.txt'), `${names.join('\n')}\n`);
-  let server = await place.serve();
+  let server = await place.serve({ env: { PORT: String(await freePort()) } });
   const run = () => start(t, place, server, ADD, { args: ['plants.txt'] });
 
   const program = run();

@@ -16,8 +16,8 @@ import { head } from '../../testkit/sockets/raw-request.ts';
 async function impatient(t: TestContext, answer: (response: ServerResponse) => void) {
   const server = createServer({
     IncomingMessage: HttpRequest,
-    headersTimeout: 200,
-    requestTimeout: 200,
+    headersTimeout: 1_000,
+    requestTimeout: 1_000,
     connectionsCheckingInterval: 20,
   });
   finishAnswersFirst(server, new AbortController().signal);

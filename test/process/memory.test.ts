@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { residentBytes } from '../../bench/measure/proc.ts';
 import { makePlace } from '../../testkit/processes/place.ts';
 import { manyPlants } from '../../testkit/processes/plants.ts';
 import { type Server, TOKEN } from '../../testkit/processes/server.ts';
@@ -27,7 +28,7 @@ test('slow readers of 200 000 plants get them all, and the memory of the service
   const server = await place.serve();
   // Memory that the first requests allocate for good.
   await server.request('GET', '/plants?limit=1000');
-  const before = residentBytes(server);
+  const before = residentBytes(server.pid);
 
   const lists = await Promise.all(Array.from({ length: READERS }, () => readSlowly(server)));
   for (const { plants } of lists) assert.equal(plants, PLANTS);
@@ -53,7 +54,7 @@ test('bodies in tiny chunks and bursts of tiny requests use little memory, and h
     post + '1\r\n \r\n'.repeat(65_000),
     `GET /openapi.json HTTP/1.1\r\n${host}\r\n`.repeat(60) + `GET / HTTP/1.1\r\n${host}\r\n`.repeat(2000),
   ];
-  const before = residentBytes(server);
+  const before = residentBytes(server.pid);
   for (const bytes of attacks) {
     const sockets = Array.from({ length: ATTACKERS }, () =>
       connect(Number(new URL(server.url).port), '127.0.0.1'),
@@ -66,7 +67,7 @@ test('bodies in tiny chunks and bursts of tiny requests use little memory, and h
     );
     // The first comes while the bytes arrive.
     for (let n = 0; n < 3; n++) assert.equal((await server.request('GET', '/healthz')).status, 200);
-    const growth = residentBytes(server) - before;
+    const growth = residentBytes(server.pid) - before;
     for (const socket of sockets) socket.destroy();
     await Promise.all(sent);
     assert.ok(growth < MOST_FOR_ATTACKS, `${Math.round(growth / MIB)} MiB more`);
@@ -86,7 +87,7 @@ async function readSlowly(server: Server): Promise<{ plants: number; peak: numbe
     if (plants < nextStop) continue;
     nextStop += PLANTS / STOPS;
     await pause(STOP_MS);
-    peak = Math.max(peak, residentBytes(server));
+    peak = Math.max(peak, residentBytes(server.pid));
   }
   return { plants, peak };
 }
@@ -96,9 +97,4 @@ function objectsIn(json: Buffer): number {
   let count = 0;
   for (let at = json.indexOf('{'); at >= 0; at = json.indexOf('{', at + 1)) count++;
   return count;
-}
-
-function residentBytes({ pid }: Server): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
 }

@@ -97,14 +97,11 @@ function serverOf(
 }
 
 /** Starts a `serve` that is expected to end by itself; one that greets instead is killed. */
-export function failToServe(dataDir: string, options: ServeOptions = {}): Promise<Outcome> {
-  const child = launchServe(dataDir, options);
-  const ended = outcomeOf(child);
-  untilGreeted(child, ended).then(
-    () => child.kill('SIGKILL'),
-    () => {},
-  );
-  return ended;
+export async function failToServe(dataDir: string, options: ServeOptions = {}): Promise<Outcome> {
+  const started = await tryToServe(dataDir, options);
+  if (!('url' in started)) return started;
+  await started.kill();
+  return started.ended;
 }
 
 function launchServe(dataDir: string, { env, through }: ServeOptions): Launched {

@@ -60,14 +60,23 @@ export async function startService(env: Environment = {}): Promise<Service> {
     using(config.databaseUrl ? openDatabase(config.databaseUrl) : openBeside(config.dataDir), use);
   const runtime = systemRuntime(silentLog);
   const failures: unknown[] = [];
-  const app = await startApp(config, runtime, { onFatal: (error) => failures.push(error) });
+  const app = await startApp(config, runtime, { onFatal: (error) => failures.push(error) }).catch(
+    async (error) => {
+      await leave();
+      throw error;
+    },
+  );
 
   let stopping: Promise<void> | undefined;
 
-  async function stop(): Promise<void> {
-    await app.stop();
+  async function leave(): Promise<void> {
     await rm(dataDir, { recursive: true, force: true });
     await database?.drop();
+  }
+
+  async function stop(): Promise<void> {
+    await app.stop();
+    await leave();
     if (failures.length > 0) throw new AggregateError(failures, 'The service failed while it ran.');
   }
 

@@ -38,8 +38,6 @@ export type ShadowParts = {
   fail(what: string): void;
 };
 
-export type Shadow = ReturnType<typeof createShadow>;
-
 export function createShadow({ real, rows, time, fail }: ShadowParts) {
   const { access, webhooks, plants, deliveries, chores } = real.store;
   let last = Promise.resolve();

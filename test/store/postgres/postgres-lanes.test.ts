@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import { lanes as limits } from '../../../src/limits.ts';
 import { silentLog, systemRuntime } from '../../../src/runtime.ts';
 import type { Lanes } from '../../../src/store/lane-threads.ts';
@@ -15,7 +16,6 @@ import { deliveryTo } from '../../../testkit/stores/deliveries.ts';
 import { type Due, type Given, given, outcomeOf } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import {
-  administer,
   makeStoreDatabase,
   openStoreIn,
   type TestDatabase,
@@ -36,6 +36,7 @@ describe('lanes of several replicas', () => {
   /** Kept between tests. */
   let server: Awaited<ReturnType<typeof useServer>>;
   let database: TestDatabase;
+  let session: pg.Client;
   const opened: PostgresStore[] = [];
   const stopping: (() => Promise<void>)[] = [];
 
@@ -45,14 +46,17 @@ describe('lanes of several replicas', () => {
   after(() => server.leave());
   beforeEach(async () => {
     database = await makeStoreDatabase();
+    session = new pg.Client({ connectionString: database.url });
+    await session.connect();
   });
   afterEach(async () => {
     await Promise.all(stopping.splice(0).map((stop) => stop()));
     await Promise.all(opened.splice(0).map((store) => store.close()));
+    await session.end();
     await database.drop();
   });
 
-  const sql = (text: string) => administer(database.url, text);
+  const sql = (text: string) => session.query(text);
 
   async function open(more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
     const store = await openStoreIn(database.url, more);

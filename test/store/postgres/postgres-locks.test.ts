@@ -35,6 +35,7 @@ describe('writes of several replicas at once', () => {
   /** Sessions besides those of the stores. */
   let session: pg.Client;
   let other: pg.Client;
+  let watcher: pg.Client;
   const opened: Pick<Store, 'close'>[] = [];
 
   before(async () => {
@@ -47,10 +48,12 @@ describe('writes of several replicas at once', () => {
     replica = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
     session = await connect();
     other = await connect();
+    watcher = await connect();
   });
   after(async () => {
     await session.end();
     await other.end();
+    await watcher.end();
     for (const one of opened) await one.close();
     await database.drop();
   });
@@ -82,8 +85,7 @@ describe('writes of several replicas at once', () => {
   /** Waits until this many sessions wait for a lock. */
   async function waiting(count: number): Promise<void> {
     for (const late = performance.now() + PATIENCE_MS; performance.now() < late; await pause(5)) {
-      const { rows } = await administer(
-        database.url,
+      const { rows } = await watcher.query(
         `SELECT pid
          FROM pg_stat_activity
          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
