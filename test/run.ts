@@ -13,7 +13,8 @@ import quietReporter from './reporter.ts';
  * The test command: types, lint, then every test. A step prints nothing when it passes, and tests run only after all
  * checks have passed. Arguments name test files to run instead of all; `--quick` runs those that start no process.
  *
- * One file more runs at a time than there are cores, since many of them often wait. Each has its own PostgreSQL server.
+ * One file more runs at a time than there are cores, since many of them often wait, and another one if only quick ones
+ * run. Each has its own PostgreSQL server.
  * With TEST_DATABASE_URL (a superuser) they share that server and run one at a time, since an open transaction of one
  * would hold up the feeds of the others.
  */
@@ -22,7 +23,7 @@ const { values: flags, positionals: named } = parseArgs({
   options: { quick: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + 1;
+const workers = process.env.TEST_DATABASE_URL ? 1 : availableParallelism() + (flags.quick ? 2 : 1);
 const TIMEOUT_MS = 120_000;
 /**
  * Files of one folder share processes: to start Node and load the service takes most of the time of a small file. The

@@ -14,7 +14,7 @@ import { type NameServer, startNameServer } from './name-server.ts';
 const nothing: Lookup = (_, __, callback) => callback(Object.assign(new Error(), { code: 'ENOTFOUND' }), []);
 
 function resolverWith(server: NameServer, parts: Partial<ResolverParts> = {}) {
-  const bounds = { serverMs: 1_000, tries: 1, otherKindMs: 50 };
+  const bounds = { serverMs: 500, tries: 1, otherKindMs: 50 };
   return createResolve({
     hosts: () => undefined,
     servers: [server.address],
@@ -55,7 +55,7 @@ test('concurrent lookups of a name are one', async () => {
 
 test('fifty names whose servers are silent do not delay another one', async () => {
   await using server = await startNameServer((name) => (name === 'good.example' ? ['192.0.2.1'] : 'silence'));
-  const resolve = resolverWith(server, { bounds: { serverMs: 10_000, mostMs: 2_000 } });
+  const resolve = resolverWith(server, { bounds: { serverMs: 10_000, mostMs: 1_000 } });
   const silent = Array.from({ length: 50 }, (_, i) => resolve(`${i}.example`));
   let ended = 0;
   const ends = silent.map((answer) => answer.catch(() => ended++));
