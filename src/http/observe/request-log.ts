@@ -33,7 +33,7 @@ export function slowLines(now: () => number): (write: (untold: { untold?: number
  * paths and queries may contain anything.
  */
 export function createRequestLog(log: FastifyBaseLogger, now: () => number) {
-  const tellsAll = log.level === 'debug' || log.level === 'trace';
+  const tellsAll = log.level === 'debug';
   const tellSlow = slowLines(now);
 
   return {

@@ -49,7 +49,11 @@ export function exchange(
     clearTimeout(timer);
     if (connection.address !== undefined) answer.address = connection.address;
     if (kept.length > 0) answer.excerpt = textOf(kept);
-    if (error !== undefined) answer.error = error;
+    if (error !== undefined) {
+      answer.error = error;
+      // The receiver may be unable to resume it.
+      receiver.session = undefined;
+    }
     if (isWhole) connections.giveBack(connection);
     else connections.close(connection);
     resolve(answer);
@@ -79,7 +83,8 @@ export function exchange(
       if (status === 101) finish(SWITCHED, false);
       if (status < 200 || ended) return;
       answer.status = status;
-      if (typeof retryAfter === 'string') answer.retryAfter = retryAfter.slice(0, delivery.retryAfterLength);
+      if (typeof retryAfter === 'string')
+        answer.retryAfter = retryAfter.trim().slice(0, delivery.retryAfterLength);
     },
     onResponseData(_, chunk) {
       if (ended) return;
@@ -96,7 +101,11 @@ export function exchange(
       if (ended) return;
       // The call of `finish` then only cleans up.
       if (!sent && isShortage(error)) reject(error);
-      const isClosed = CLOSED.has(codeOf(error));
+      const code = codeOf(error);
+      // Found at the end of a response: the client counts a space after its length as a digit.
+      if (answer.status !== undefined && code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
+        return finish(undefined, false);
+      const isClosed = CLOSED.has(code);
       if (isClosed && sent && !begun && connection.requests > 1) again();
       else finish(isClosed && !sent ? NOT_OPENED : reasonOf(error), false);
     },

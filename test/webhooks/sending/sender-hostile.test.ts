@@ -254,6 +254,13 @@ test('two Retry-After headers are ignored', async () => {
   assert.deepEqual([status, retryAfter], [503, undefined]);
 });
 
+test('white space after the value of a header is not a part of it', async () => {
+  const headers = 'retry-after: 7 \t\r\ncontent-length: 2 \r\n\r\nok';
+  await using server = await badOnce((socket) => reply(socket, HEAD + headers));
+  const { status, retryAfter, error, excerpt } = await sender.send(deliveryTo(server.url));
+  assert.deepEqual([status, retryAfter, error, excerpt], [200, '7', undefined, 'ok']);
+});
+
 test("a receiver's premature answer counts", async () => {
   await using server = await startSocketServer((socket) => void socket.write(OK));
   assert.equal((await sender.send(deliveryTo(server.url))).status, 200);
