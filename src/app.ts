@@ -1,5 +1,6 @@
 /** The wiring of the main thread's parts; `sender/thread.ts` has that of the sender thread's. */
 
+import { lookup } from 'node:dns/promises';
 import { existsSync, mkdirSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -202,7 +203,9 @@ async function serve(parts: Parts): Promise<App> {
   started.push(() => closeServer(server));
   await server.ready();
   await freePort();
-  await server.listen({ port: config.port, host: config.host });
+  // By address: for the name `localhost` Fastify opens a second server, which lacks all that this one has.
+  const { address } = await lookup(config.host);
+  await server.listen({ port: config.port, host: address });
   const url = publicUrl ?? urlOf(server.server, config.host);
   let delivery: ReturnType<typeof startSending> | undefined;
   const connections = promisify(server.server.getConnections.bind(server.server));

@@ -24,7 +24,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'http.connections': 'A further connection is closed at once.',
   'http.connectionShare':
     'A further connection of this client is closed at once, except from networks in `TRUST_PROXY`.',
-  'http.pipelinedRequests': 'Nothing more is read from the connection until fewer wait.',
+  'http.pipelinedRequests': 'A connection with more is closed once it has its share of `waitingRequests`.',
   'http.waitingRequests':
     'A connection with more than four waiting requests is closed when it sends another.',
   'http.waitingShare': 'The same.',

@@ -116,7 +116,7 @@ function refused(
   if (typeof outcome !== 'string') {
     return new AppError(
       40902,
-      `The token has a replacement, which is the limit: rotate ${outcome.replacedBy} instead.`,
+      `The token was replaced by ${outcome.replacedBy}: rotate that one, or create another.`,
     );
   }
   switch (outcome) {

@@ -33,8 +33,7 @@ export function noteRequest(request: IncomingMessage, response: ServerResponse):
 }
 
 /**
- * When a client pipelines, `takeTurns` begins a request once the response before its own has been sent. While more than
- * a few wait, nothing more is read from the connection.
+ * When a client pipelines, `takeTurns` begins a request once the response before its own has been sent.
  * - No request overtakes another: a DELETE after a POST finds what the POST created (RFC 9112 §9.3.2).
  * - No request begins after a response that closes the connection (RFC 9112 §9.6).
  * - No response waits in memory: a client that requests many lists and reads none costs no more than one list.
@@ -44,10 +43,9 @@ function queueResponse(response: ServerResponse): void {
   const { socket } = response.req;
   const queue = queues.getOrInsertComputed(socket, createQueue);
   waiting++;
-  if (queue.push(response) > limits.pipelinedRequests) socket.pause();
+  queue.push(response);
   response.once('socket', () => {
     if (queue.shift()) waiting--;
-    if (queue.length <= limits.pipelinedRequests && socket.isPaused()) socket.resume();
   });
 }
 
@@ -65,8 +63,8 @@ function createQueue(socket: Socket): ServerResponse[] {
 }
 
 /**
- * Whether a connection has its share of the requests that may wait on all connections. What it sent in one piece is
- * parsed although it is paused: more than two thousand requests. The fewer places are free, the smaller the share.
+ * Whether a connection has its share of the requests that may wait on all connections. The fewer places are free, the
+ * smaller the share.
  */
 export function exceedsShare(socket: Socket): boolean {
   const own = queues.get(socket)?.length ?? 0;

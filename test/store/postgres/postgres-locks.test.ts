@@ -172,6 +172,22 @@ describe('writes of several replicas at once', () => {
     assert.deepEqual(rows, []);
   });
 
+  test('a create that waits for a new share is sent to the viewer', async () => {
+    const [owner, viewer] = [await replica.user(), await replica.user()];
+    const hook = await replica.webhook(viewer.id);
+    await session.query('BEGIN');
+    await session.query(`SELECT 1 FROM meta WHERE name = 'access_epoch' FOR UPDATE`);
+    const share = { owner: owner.name, viewer: viewer.name, at: AT };
+    const added = replica.store.access.addShare(share, 10);
+    await waiting(1);
+    const created = write(create(owner.id));
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual(await Promise.all([added, created]), ['shared', [1n]]);
+    const { rows } = await session.query('SELECT event FROM deliveries WHERE webhook = $1', [hook]);
+    assert.equal(rows.length, 1);
+  });
+
   /** Locks a delivery for the session. */
   async function hold(delivery: Due): Promise<void> {
     await session.query('BEGIN');

@@ -89,6 +89,7 @@ export function shareStore({ read }: Pick<Database, 'read'>, run: Run) {
         if (standing?.is_there === true) return 'shared before';
         if (Number(standing?.of_owner) >= most) return 'owner full';
         if (Number(standing?.of_viewer) >= most) return 'viewer full';
+        await query(TOUCH, [from]);
         await query(INSERT, [from, to, at]);
         announced.access = true;
         return 'shared';
