@@ -26,7 +26,7 @@ import { recoverStore } from './store/sqlite/files/durable-log.ts';
 import { lockForServing } from './store/sqlite/files/lock.ts';
 import { openSqliteStore, type SqliteOptions } from './store/sqlite/store.ts';
 import type { Store } from './store/store.ts';
-import type { Tracing, TracingOptions } from './tracing/open.ts';
+import type { TracingOptions } from './tracing/open.ts';
 import { startHousekeeper } from './webhooks/housekeeper.ts';
 import { formatNetworks } from './webhooks/sending/addresses.ts';
 import { createResolve, nowhere } from './webhooks/sending/resolver.ts';
@@ -172,7 +172,8 @@ async function serve(parts: Parts): Promise<App> {
   const resolve = createResolve({ look: nowhere });
   const target = createTarget({ allowed: config.webhookAllowedNetworks, resolve });
   const traces = tracingOptions(config, runtime);
-  const tracing = traces && (await openTraces(traces, runtime));
+  // Loaded on demand, because it takes 10 MiB of memory.
+  const tracing = traces && (await import('./tracing/open.ts')).openTracing(traces, runtime);
   if (tracing) started.push(tracing.stop);
   const server = await buildServer({
     access,
@@ -276,12 +277,6 @@ async function openMetrics(config: Config, { clock, log }: Runtime): Promise<Met
   if (port === undefined) return undefined;
   const { createMetrics } = await import('./observability/metrics.ts');
   return createMetrics({ clock, log, version }, { port, host, answerUnreadable });
-}
-
-/** Loaded on demand, because it takes 10 MiB of memory. */
-async function openTraces(options: TracingOptions, runtime: Runtime): Promise<Tracing> {
-  const { openTracing } = await import('./tracing/open.ts');
-  return openTracing(options, runtime);
 }
 
 /** Called once: all threads are one instance of the service. */

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { sending } from '../limits.ts';
 import { type Log, lowerPriority } from '../runtime.ts';
-import type { Tracing } from '../tracing/open.ts';
 import { deliver } from '../webhooks/delivery/deliver.ts';
 import type { DeliveryMeasures } from '../webhooks/delivery/reports.ts';
 import { parseNetworks } from '../webhooks/sending/addresses.ts';
@@ -50,8 +49,9 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     couldNotRead: (error) => tell({ couldNotRead: error }),
   });
   const { clock, dueClock, store, owners } = lanes;
-  const tracing = await openTraces(options, log);
-  const { networks, nameServers } = options;
+  const { networks, nameServers, traces } = options;
+  // Loaded on demand, because it takes 10 MiB of memory.
+  const tracing = traces && (await import('../tracing/open.ts')).openTracing(traces, { log });
   const resolve = createResolve({ servers: nameServers ?? [] });
   const target = createTarget({ allowed: parseNetworks(networks), resolve });
   const sender = createSender({ target, clock, version, source: publicUrl });
@@ -72,13 +72,6 @@ async function serve(port: NonNullable<typeof parentPort>, options: SenderThread
     // The combined messages are on their way; a hanging lookup would keep the thread alive.
     setImmediate(() => process.exit());
   };
-}
-
-/** Loaded on demand, because it takes 10 MiB of memory. */
-async function openTraces({ traces }: SenderThreadOptions, log: Log): Promise<Tracing | undefined> {
-  if (!traces) return undefined;
-  const { openTracing } = await import('../tracing/open.ts');
-  return openTracing(traces, { log });
 }
 
 function logTo(tell: (news: SenderNews) => void, logsDebug: boolean): Log {

@@ -57,22 +57,16 @@ export type VerifiedTable = Summary & { table: string };
  * @throws Error if the target contains anything else, or differs in the end
  */
 export async function copyStore(parts: CopyParts): Promise<VerifiedTable[]> {
-  const { source, target, report } = parts;
+  const { source, target } = parts;
   const copied = await target.begin(source);
-  for (const table of source.tables) {
-    report.begins('copy', table.name);
-    await copyTable(table, parts, copied.get(table.name) ?? 0);
-  }
-  const verified: VerifiedTable[] = [];
-  for (const table of source.tables) {
-    report.begins('verify', table.name);
-    verified.push(await verify(table, parts));
-  }
+  for (const table of source.tables) await copyTable(table, parts, copied.get(table.name) ?? 0);
+  const verified = await Array.fromAsync(source.tables, (table) => verify(table, parts));
   await target.finish(source);
   return verified;
 }
 
 async function copyTable(table: SourceTable, { target, report }: CopyParts, before: number): Promise<void> {
+  report.begins('copy', table.name);
   report.advances(before);
   let copied = before;
   for (const rows of chunksOf(table.rows(before))) {
@@ -83,6 +77,7 @@ async function copyTable(table: SourceTable, { target, report }: CopyParts, befo
 }
 
 async function verify(table: SourceTable, { target, report }: CopyParts): Promise<VerifiedTable> {
+  report.begins('verify', table.name);
   let rows = 0;
   let sum = 0n;
   for (const chunk of chunksOf(table.rows(0))) {

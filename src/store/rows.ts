@@ -33,10 +33,6 @@ function asSql(types: readonly EventType[]): string {
   return types.map((type) => `'${type}'`).join(', ');
 }
 
-function isKnownType(type: unknown): type is EventType {
-  return eventTypes.some((known) => known === type);
-}
-
 /** From a row with a column for each member, and no other: `created_at` becomes `createdAt`, and null undefined. */
 export function toRecord<T>(row: Row): T {
   const record: Record<string, unknown> = {};
@@ -170,8 +166,8 @@ function toDueDelivery(row: Row, isAsked: boolean): DueDelivery {
 
 /** @param row with id, type, created_at, plant (as text: a number would lose digits), name and tag */
 export function toEvent(row: Row): PlantEvent {
-  const { type } = row;
-  if (!isKnownType(type)) throw new Error(`The event ${row.id} has the unknown type ${type}.`);
+  const type = eventTypes.find((known) => known === row.type);
+  if (!type) throw new Error(`The event ${row.id} has the unknown type ${row.type}.`);
   return {
     id: String(row.id),
     type,

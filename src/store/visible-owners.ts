@@ -24,12 +24,6 @@ export type Stretch = {
 
 export type Bounds = Pick<PageQuery, 'order' | 'from' | 'ends'> & Partial<Pick<PageQuery, 'through'>>;
 
-/** @param sharing the users who share with the viewer, in any order */
-function visibleOwners(viewer: number, sharing: readonly Owner[]): VisibleOwners {
-  const owners = [{ id: viewer, name: '' }, ...sharing.toSorted(byName)];
-  return { owners, whole: owners.map(({ id }) => ({ owner: id, first: MIN_ID, last: MAX_ID })) };
-}
-
 /**
  * The stretches of the list from one position to another, inclusive, each limited by `ends`.
  * @param nameOf the name of an owner who no longer shares; undefined if the user does not exist
@@ -144,9 +138,10 @@ export function visibleCache(epoch: () => number) {
     keeper() {
       const into = known;
       return (viewer: number, sharing: readonly Owner[]): VisibleOwners => {
-        const found = visibleOwners(viewer, sharing);
+        const owners = [{ id: viewer, name: '' }, ...sharing.toSorted(byName)];
+        const found = { owners, whole: owners.map(({ id }) => ({ owner: id, first: MIN_ID, last: MAX_ID })) };
         into.set(viewer, found);
-        if (into === known) knownOwners += found.owners.length;
+        if (into === known) knownOwners += owners.length;
         return found;
       };
     },

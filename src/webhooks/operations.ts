@@ -60,12 +60,8 @@ const NOTHING_YET: WebhookHealth = { waiting: 0, failed: 0, oldestWaitingAt: und
 
 /** The owner's webhooks, oldest first. */
 export async function listWebhooks(context: WebhooksContext, owner: number): Promise<WebhookWithHealth[]> {
-  const listed: WebhookWithHealth[] = [];
   // One after the other: each may have a long backlog to count, while other requests get their turn.
-  for (const webhook of await context.webhooks.webhooks(owner)) {
-    listed.push(await withHealth(context, webhook));
-  }
-  return listed;
+  return Array.fromAsync(await context.webhooks.webhooks(owner), (webhook) => withHealth(context, webhook));
 }
 
 /** @throws AppError 40402 when the owner has no such webhook. */

@@ -57,10 +57,7 @@ export function retriesOf(count: number): WaitAfter {
  * @param mayFault whether a fault of the service (500) may be retried. The request itself may cause it, so only
  * long-running work retries it, a limited number of times: a stream and an import.
  */
-export function mayPass(
-  { error, status }: Pick<PlantStoreError, 'error' | 'status'>,
-  mayFault = false,
-): boolean {
+export function mayPass({ error, status }: PlantStoreError, mayFault = false): boolean {
   return (
     error === 40901 || [undefined, 408, 429, 502, 503, 504].includes(status) || (mayFault && status === 500)
   );

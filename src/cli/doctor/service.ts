@@ -42,14 +42,10 @@ async function checkServer(host: string, port: number): Promise<Finding> {
   return problem('Server', `runs, but is not ready: ${url} answers ${answer.status}`, advice);
 }
 
+/** With the address to connect to for a listen address. */
 function urlOf(host: string, port: number): string {
-  return `http://${addressOf({ host: reachable(host), port })}`;
-}
-
-/** The address to connect to for a listen address. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  return host === '::' ? '::1' : host;
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${addressOf({ host: reachable, port })}`;
 }
 
 async function checkPort(name: string, host: string, port: number): Promise<Finding> {

@@ -108,9 +108,6 @@ function curl(url: string, token: string | undefined): string {
   return `curl ${shellWord(`${url}/plants`)} -H ${authorization}`;
 }
 
-/** Where the service was to listen, and the flags for it. */
-type Address = { port: number; host: string; portFlag: string; hostFlag: string };
-
 /** Explains a start that failed for an external reason, in one line with advice. */
 function startFailure(error: unknown, config: Config): unknown {
   if (!(error instanceof Error)) return error;
@@ -130,7 +127,7 @@ function startFailure(error: unknown, config: Config): unknown {
 }
 
 /** Node names the port, unless it is 0, and the address, or the host that does not resolve. */
-function triedAddress(error: Error, { port, host, metricsPort, metricsHost }: Config): Address {
+function triedAddress(error: Error, { port, host, metricsPort, metricsHost }: Config) {
   const tried = 'hostname' in error ? error.hostname : 'address' in error ? error.address : undefined;
   const isOfMetrics =
     'port' in error ? error.port === metricsPort : tried === metricsHost && metricsHost !== host;

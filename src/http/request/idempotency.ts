@@ -99,7 +99,8 @@ function beginner({ keys, runtime }: { keys: KeyStore; runtime: Runtime }) {
     // A key has no line break, so two entries never have the same text.
     const entry = `${user}\n${key}\n${path}`;
     // Even if that is another request: only a record says what the key belongs to, and the running one may be refused.
-    if (running.has(entry)) throw stillRunning();
+    if (running.has(entry))
+      throw new AppError(40901, 'A request with this Idempotency-Key is still running; retry in a moment.');
     running.add(entry);
     const release = () => void running.delete(entry);
     const failed = (failure: AppError) => keepFailure(request, failure).finally(release);
@@ -198,8 +199,4 @@ function fingerprintOf({ raw, body }: FastifyRequest): string {
       .update((body as Buffer | undefined) ?? '')
       .digest('hex')
   );
-}
-
-function stillRunning(): AppError {
-  return new AppError(40901, 'A request with this Idempotency-Key is still running; retry in a moment.');
 }

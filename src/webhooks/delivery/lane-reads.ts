@@ -143,18 +143,14 @@ function dropOutdated(lane: Lane, asked: readonly DueDelivery[], due: readonly D
 
 /** Only a change by its owner makes the store's state of the webhook newer than what this process knows. */
 function settle(lane: Lane, found: LaneSettings, rules: Rules, now: number): void {
-  const { generation, pausedUntil, failingSince } = found;
+  const { generation, pausedUntil, failingSince, rate } = found;
   if (lane.state?.generation !== generation) {
     lane.state = { generation, pausedUntil, failingSince, disabledReason: undefined };
     lane.trouble = noTrouble();
   }
   lane.settings = found;
-  setRate(lane, found.rate, rules, now);
-}
-
-/** A lane taken over starts with an empty bucket: its previous owner may just have used the rate. */
-function setRate(lane: Lane, rate: number | undefined, rules: Rules, now: number): void {
   if (rate === lane.bucket?.rate) return;
+  // A lane taken over starts with an empty bucket: its previous owner may just have used the rate.
   const tokens = lane.isInherited ? 0 : (lane.bucket?.tokens ?? Infinity);
   lane.bucket = rate === undefined ? undefined : newBucket(rate, tokens, rules, now);
 }

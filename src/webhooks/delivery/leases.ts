@@ -70,22 +70,14 @@ export async function startLeases(parts: LeaseParts) {
     ownership.renewed(sentAt);
   }
 
-  async function look(): Promise<void> {
-    const { leaving, isAnyGone } = ownership.see(await store.members(), timers.elapsed());
-    if (leaving.length > 0) listener?.leave(leaving);
-    if (isAnyGone) listener?.gone();
-  }
-
-  async function beat(): Promise<void> {
-    if (timers.elapsed() >= ownership.renewsAt()) await renew();
-    await look();
-  }
-
   let hasFailed = false;
 
   async function tryToBeat(): Promise<boolean> {
     try {
-      await beat();
+      if (timers.elapsed() >= ownership.renewsAt()) await renew();
+      const { leaving, isAnyGone } = ownership.see(await store.members(), timers.elapsed());
+      if (leaving.length > 0) listener?.leave(leaving);
+      if (isAnyGone) listener?.gone();
       hasFailed = false;
     } catch (error) {
       log[hasFailed ? 'debug' : 'warn']({ err: error }, 'could not renew the lease of this replica');

@@ -14,16 +14,13 @@ export const urlRules = {
   host: `Its host must have at most ${delivery.hostBytes} bytes, in labels of 1 to ${delivery.labelBytes}, none of which is a bare "xn--".`,
 } as const;
 
-export type Rule = keyof typeof urlRules | AddressRule;
+type Rule = keyof typeof urlRules | AddressRule;
 
 /** A refused target. The message names the rule and reveals no address that a name resolved to. */
 export class TargetRefused extends Error {
-  readonly rule: Rule;
-
   constructor(rule: Rule, message: string) {
     super(`The webhook URL is refused by the rule "${rule}". ${message}`);
     this.name = 'TargetRefused';
-    this.rule = rule;
   }
 }
 

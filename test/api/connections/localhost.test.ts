@@ -14,8 +14,8 @@ test('a name with two addresses, such as localhost, opens one server', async (t)
   };
   t.mock.method(dns, 'lookup', lookup);
   const service = await startService({ HOST: 'localhost' });
+  t.after(() => service.stop());
   const answer = await fetch(`http://127.0.0.1:${service.port}/healthz`);
   assert.equal(answer.status, 200);
   await assert.rejects(fetch(`http://127.0.0.2:${service.port}/healthz`), { message: 'fetch failed' });
-  await service.stop();
 });

@@ -1,6 +1,6 @@
 import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange, WebhookStore } from '../../../webhooks/port.ts';
-import { toWebhook, WEBHOOK_COLUMNS } from '../../rows.ts';
+import { ifFound, toWebhook, WEBHOOK_COLUMNS } from '../../rows.ts';
 import { type Database, pathId, type Query, type Row, statement } from '../engine/database.ts';
 import type { Run, Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
@@ -161,10 +161,7 @@ const FIND = statement`SELECT ${WEBHOOK_COLUMNS}
 export function webhookStore({ read }: Pick<Database, 'read'>, run: Run): WebhookStore {
   return {
     webhooks: async (owner) => (await read(OF_OWNER, [owner])).map(toWebhook),
-    async webhook(owner, id) {
-      const [row] = await read(FIND, [owner, pathId(id)]);
-      return row && toWebhook(row);
-    },
+    webhook: async (owner, id) => ifFound((await read(FIND, [owner, pathId(id)]))[0], toWebhook),
     createWebhook: (webhook, most, caller) =>
       run(async (query) => {
         const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;

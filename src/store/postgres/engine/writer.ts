@@ -50,18 +50,13 @@ function alone(work: Work<unknown>, caller: Caller | undefined): Command {
   return { work: (query, announced) => forCaller(query, caller, () => work(query, announced)) };
 }
 
-/** Whether a command may share the transaction of the one before it. */
-function goTogether(before: Command, next: Command): boolean {
-  return isBatched(before) && isBatched(next);
-}
-
 export type Queues = ReturnType<typeof createQueues>;
 export type Run = Queues['run'];
 
 /** Queues the commands of requests for the writer. */
 export function createQueues(write: Write, measures?: Measures) {
   const requests = groupCommit<Command>(write, {
-    goTogether,
+    goTogether: (before, next) => isBatched(before) && isBatched(next),
     batchEnded: measures && ((batch: EndedBatch) => measures.batchEnded('writes', batch)),
     gathering: { many: limits.gatherMany, pauseMs: limits.gatherMs },
     patience: { beginMs: limits.beginMs, answerMs: limits.writeMs, checkMs: limits.lateCheckMs },
@@ -112,7 +107,8 @@ export function createWriter(database: Database, publish: (announced: Announced)
       if (error instanceof AppError) return commands.map(() => error);
       if (sqlState(error) === UNIQUE_VIOLATION && commands.every(isBatched) && !isRetry)
         return carryOut(commands, mayBegin, true);
-      if (commands.length > 1) return oneByOne(commands, mayBegin);
+      if (commands.length > 1)
+        return (await Array.fromAsync(commands, (command) => carryOut([command], mayBegin))).flat();
       // Another replica took the key, or is about to.
       return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
     }
@@ -124,12 +120,6 @@ export function createWriter(database: Database, publish: (announced: Announced)
     } catch (error) {
       return commands.map(() => fault(error));
     }
-  }
-
-  async function oneByOne(commands: readonly Command[], mayBegin: () => boolean): Promise<unknown[]> {
-    const outcomes: unknown[] = [];
-    for (const command of commands) outcomes.push(...(await carryOut([command], mayBegin)));
-    return outcomes;
   }
 
   function transact(commands: readonly Command[], mayBegin: () => boolean, isRetry: boolean): Promise<Done> {

@@ -65,7 +65,8 @@ export function createHints(options: HintsOptions) {
 
   return {
     send(announced: Announced): void {
-      if (isEmpty(announced)) return;
+      const { lanes, owners, changed, access } = announced;
+      if (lanes.length + owners.length + changed.length === 0 && !access) return;
       pending.push(announced);
       timer ??= setTimeout(flush, Math.max(0, sentAt + limits.hintMs - performance.now()));
     },
@@ -76,10 +77,6 @@ export function createHints(options: HintsOptions) {
       await ear?.close();
     },
   };
-}
-
-function isEmpty({ lanes, owners, changed, access }: Announced): boolean {
-  return lanes.length + owners.length + changed.length === 0 && !access;
 }
 
 function compact(all: readonly Announced[]): Announced {
@@ -96,17 +93,12 @@ function compact(all: readonly Announced[]): Announced {
 
 /** Splits hints into messages, because PostgreSQL limits one to less than 8000 bytes. */
 function parts({ lanes, owners, changed, access }: Announced): Announced[] {
-  const pieces: Announced[] = [];
   const each = limits.hintEntries;
-  for (
-    let from = 0;
-    from === 0 || from < Math.max(lanes.length, owners.length, changed.length);
-    from += each
-  ) {
-    const piece = <T>(all: T[]): T[] => all.slice(from, from + each);
-    pieces.push({ lanes: piece(lanes), owners: piece(owners), changed: piece(changed), access });
-  }
-  return pieces;
+  const count = Math.max(1, Math.ceil(Math.max(lanes.length, owners.length, changed.length) / each));
+  return Array.from({ length: count }, (_, n) => {
+    const piece = <T>(all: T[]): T[] => all.slice(n * each, (n + 1) * each);
+    return { lanes: piece(lanes), owners: piece(owners), changed: piece(changed), access };
+  });
 }
 
 /** Listens on a connection of its own, and reconnects when it breaks or the primary changes. */

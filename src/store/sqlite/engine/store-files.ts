@@ -188,10 +188,7 @@ function statOf({ path }: KnownFile): BigIntStats | string | undefined {
   }
 }
 
-function isSame(
-  file: Pick<KnownFile, 'dev' | 'ino'>,
-  { dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>,
-): boolean {
+function isSame(file: KnownFile, { dev, ino }: BigIntStats): boolean {
   return dev === file.dev && ino === file.ino;
 }
 
