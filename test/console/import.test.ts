@@ -205,6 +205,8 @@ test('an import is not resumed after a day, when rows without an id would be add
     await page.clock.fastForward('25:00:00');
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('The import started more than 24 hours ago').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
+    assert.equal(await page.getByText('no plant is added twice').count(), 0);
     await page.getByRole('button', { name: 'Choose another file' }).click();
     await choose(page, named(30));
     await page.getByRole('button', { name: 'Import 30 plants' }).click();

@@ -118,8 +118,10 @@ test('a stream is shown as it arrives, until it is stopped or, as the page says,
     await page.getByText('text/event-stream').waitFor();
     await service.request('POST', '/plants', { body: { name: 'Rowan' } });
     await page.getByText(/"name":"Rowan"/).waitFor();
+    await page.getByLabel('Token').fill('');
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('Stopped.', { exact: true }).waitFor();
+    await page.getByLabel('Token').fill(service.token);
     await page.route('**/events/stream', (route) => route.fulfill({ body: 'x '.repeat(100_001) }));
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByText('… These are the first 200000 characters.').waitFor();
@@ -145,7 +147,7 @@ test('the search finds a section by its words, by keyboard alone, and opens it',
     const found = page.locator('.found a').first();
     await found.waitFor();
     assert.match(await found.innerText(), /^Stop, and exit codes\s+Run the service/);
-    await page.getByText(/places? found/).waitFor();
+    await page.getByText(/^(?:The best )?\d+ results?$/).waitFor();
     await inspect(page, 'docs-search');
     await page.getByLabel('Search').focus();
     await page.keyboard.press('ArrowDown');
@@ -153,18 +155,20 @@ test('the search finds a section by its words, by keyboard alone, and opens it',
     await page.waitForURL('**/docs/how-to/run-the-service.html#stop-and-exit-codes');
     await page.keyboard.press('/');
     await page.keyboard.type('xylophone');
-    await page.getByText('Nothing is found.').waitFor();
+    await page.getByText('No results.').waitFor();
     await page.keyboard.press('Escape');
-    await page.getByText('Nothing is found.').waitFor({ state: 'hidden' });
+    await page.getByText('No results.').waitFor({ state: 'hidden' });
     await page.keyboard.type('xylophone');
-    await page.getByText('Nothing is found.').waitFor();
+    await page.getByText('No results.').waitFor();
     await page.keyboard.press('Tab');
-    await page.getByText('Nothing is found.').waitFor({ state: 'hidden' });
+    await page.getByText('No results.').waitFor({ state: 'hidden' });
   });
 });
 
 test('what is found in a heading alone is shown from the beginning', async () => {
   await read('', async (page) => {
+    await page.getByLabel('Search').fill('token');
+    await page.getByText('The best 12 results').waitFor();
     await page.getByLabel('Search').fill('redeliver parameters');
     const found = page.locator('.found a', { hasText: /^Parameters\s*Redeliver/ });
     assert.doesNotMatch(await found.locator('span').innerText(), /^…/);
@@ -187,7 +191,7 @@ test('a search that cannot load says so, and a field that is cleared while it lo
     await (await loaded).finished();
     // Nothing signals that the search does not begin.
     await pause(300);
-    assert.equal(await page.getByText('Nothing is found.').isVisible(), false);
+    assert.equal(await page.getByText('No results.').isVisible(), false);
     await search.fill('tokens');
     await page.locator('.found a').first().waitFor();
   });

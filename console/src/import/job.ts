@@ -25,8 +25,11 @@ type RowLeft = FileRow & { refusals?: number };
 export type Job = {
   user: string;
   file: PlantFile;
-  /** `halted`: the user must act before it can continue, see `halted`. */
-  state: Signal<'ready' | 'running' | 'stopping' | 'stopped' | 'halted' | 'finished'>;
+  /**
+   * `halted`: the user must act before it can continue, see `halted`. `forgotten`: it cannot, since nobody knows which
+   * of its rows were added.
+   */
+  state: Signal<'ready' | 'running' | 'stopping' | 'stopped' | 'halted' | 'forgotten' | 'finished'>;
   halted: Signal<string | undefined>;
   tally: Signal<Tally>;
   failed: Signal<readonly FailedRow[]>;
@@ -56,8 +59,6 @@ const PATH = '/plants/import';
 const TALLY_EVERY_MS = 200;
 /** How long the service recognises the keys of rows (`idempotency.keptMs`). */
 const KEYS_LAST_MS = 24 * 60 * 60 * 1_000;
-const FORGOTTEN =
-  'The import started more than 24 hours ago, so the service no longer knows which rows without an id it added. Export your plants, remove those rows from the file, and import the rest.';
 
 /** Creates a job from a file; rows that break a rule fail before anything is sent. */
 export function prepareJob(file: PlantFile): Job {
@@ -85,8 +86,7 @@ export function prepareJob(file: PlantFile): Job {
 /** Sends the remaining rows, many at a time, until it is done, stopped or blocked. */
 export async function run(job: Job): Promise<void> {
   if (isForgotten(job)) {
-    job.halted.value = FORGOTTEN;
-    job.state.value = 'halted';
+    job.state.value = 'forgotten';
     return;
   }
   const found: FailedRow[] = [...job.failed.peek()];

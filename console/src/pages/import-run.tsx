@@ -62,6 +62,9 @@ function Pace({ job }: { job: Job }) {
   );
 }
 
+const FORGOTTEN =
+  'The import started more than 24 hours ago, so the service no longer knows which rows without an id it added. Export your plants, remove those rows from the file, and import the rest.';
+
 /** The result so far, whenever the import is not running. */
 function Outcome({ job }: { job: Job }) {
   const { added } = job.tally.value;
@@ -85,6 +88,8 @@ function Outcome({ job }: { job: Job }) {
           {job.halted.value} The import halted: {sums}; {left}
         </Notice>
       );
+    case 'forgotten':
+      return <Notice kind="warn">{FORGOTTEN}</Notice>;
     case 'finished':
       return <Notice kind={failed > 0 ? 'warn' : 'good'}>Done. {sums}.</Notice>;
     default:

@@ -35,10 +35,13 @@ function Steps({ job }: { job: Job | undefined }) {
 
   async function read(file: File): Promise<void> {
     if (job) forget(job);
+    const [before, reader] = [currentJob.peek(), session.peek()];
     isReading.value = true;
     error.value = undefined;
     try {
-      currentJob.value = prepareJob(await readPlantFile(file));
+      const found = await readPlantFile(file);
+      // Meanwhile another file may have been chosen, or somebody else signed in.
+      if (currentJob.peek() === before && session.peek() === reader) currentJob.value = prepareJob(found);
     } catch (failure) {
       error.value = sentenceOf(failure);
     } finally {

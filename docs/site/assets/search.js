@@ -84,8 +84,9 @@ export function offerSearch() {
     const exact = sections.search(query);
     // With a slip in it, a word may be any that is close; longer ones may have two.
     const found = (exact.length > 0 ? exact : sections.search(query, { fuzzy: 0.3 })).slice(0, MOST_FOUND);
-    status.textContent = found.length === 1 ? '1 place found' : `${found.length} places found`;
-    show(found.length > 0 ? found.map(item) : [make('li', 'Nothing is found.')]);
+    const count = found.length === 1 ? '1 result' : `${found.length} results`;
+    status.textContent = found.length < MOST_FOUND ? count : `The best ${MOST_FOUND} results`;
+    show(found.length > 0 ? found.map(item) : [make('li', 'No results.')]);
   }
 
   function show(items) {

@@ -29,6 +29,7 @@ export function offerTrial(trial) {
     kept.setItem(KEPT, token.value);
     sending = new AbortController();
     button.textContent = 'Stop';
+    button.formNoValidate = true;
     status.textContent = 'Waiting for the response …';
     try {
       const { url, ...request } = requestOf(form);
@@ -43,6 +44,7 @@ export function offerTrial(trial) {
     }
     sending = undefined;
     button.textContent = 'Send';
+    button.formNoValidate = false;
   });
 }
 

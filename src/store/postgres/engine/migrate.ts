@@ -194,13 +194,6 @@ function nextOf(applied: readonly AppliedMigration[], known: readonly Migration[
  * from these, so that its readers miss nothing.
  */
 async function adoptServer(client: pg.Client): Promise<void> {
-  // Without the lock, for which a start would wait while another program migrates.
-  const { rows } = await client.query(
-    `SELECT 1
-     FROM meta, pg_control_system() s
-     WHERE name = 'server' AND value <> s.system_identifier`,
-  );
-  if (rows.length === 0) return;
   await client.query(BEGIN_WITHOUT_TIMEOUTS);
   await client.query('SELECT pg_advisory_xact_lock($1, $2)', LOCKS.migration);
   await client.query(
