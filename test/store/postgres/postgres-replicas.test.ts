@@ -7,9 +7,11 @@ import type { Caller } from '../../../src/idempotency/port.ts';
 import { silentLog, systemRuntime } from '../../../src/runtime.ts';
 import type { Lanes } from '../../../src/store/lane-threads.ts';
 import { FEED_TX } from '../../../src/store/postgres/deliveries/events.ts';
+import { eventually } from '../../../testkit/service/eventually.ts';
 import { AT, type Given, given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import {
+  administer,
   fencesOf,
   makeStoreDatabase,
   openStoreIn,
@@ -49,8 +51,21 @@ describe('two replicas on one database', () => {
     assert.equal((await one.store.access.tokens()).length, 1);
   });
 
+  /** A hint that is sent before somebody listens is lost. */
+  async function bothListen(): Promise<true | undefined> {
+    const { rows } = await administer(
+      database.url,
+      `SELECT 1
+       FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'plant-store hints'
+         AND query IN ('LISTEN plant_store', 'SELECT 1') AND state = 'idle'`,
+    );
+    return rows.length === 2 || undefined;
+  }
+
   test("one replica's due deliveries are hinted to the other", async () => {
     const { owner, hook } = await one.subscriber(0);
+    await eventually('listening replicas', bothListen);
     const told = new Promise<unknown>((resolve) =>
       other.lanes().listen(({ work }) => {
         const found = work.find(({ webhook }) => webhook === hook);
