@@ -305,7 +305,11 @@ test('what the database refuses is logged without rows and values, whatever the 
 async function timerOf({ localPort = 0 }: Socket): Promise<{ kind: string; ms: number } | undefined> {
   const port = localPort.toString(16).toUpperCase().padStart(4, '0');
   const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
-  const timer = lines.find(([, local]) => local?.endsWith(`:${port}`))?.[5]?.split(':');
+  // An earlier connection from the same port may still wait for its end.
+  const isOpen = (state: string | undefined) => state === '01';
+  const timer = lines
+    .find(([, local, , state]) => local?.endsWith(`:${port}`) && isOpen(state))?.[5]
+    ?.split(':');
   // In hundredths of a second.
   return timer && { kind: timer[0] ?? '', ms: 10 * Number.parseInt(timer[1] ?? '', 16) };
 }
