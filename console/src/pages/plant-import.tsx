@@ -35,13 +35,13 @@ function Steps({ job }: { job: Job | undefined }) {
 
   async function read(file: File): Promise<void> {
     if (job) forget(job);
-    const [before, reader] = [currentJob.peek(), session.peek()];
+    const [before, signedIn] = [currentJob.peek(), session.peek()];
     isReading.value = true;
     error.value = undefined;
     try {
       const found = await readPlantFile(file);
       // Meanwhile another file may have been chosen, or somebody else signed in.
-      if (currentJob.peek() === before && session.peek() === reader) currentJob.value = prepareJob(found);
+      if (currentJob.peek() === before && session.peek() === signedIn) currentJob.value = prepareJob(found);
     } catch (failure) {
       error.value = sentenceOf(failure);
     } finally {

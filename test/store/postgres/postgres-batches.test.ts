@@ -7,12 +7,7 @@ import { openDatabase } from '../../../src/store/postgres/engine/database.ts';
 import { announce } from '../../../src/store/postgres/plants/create-effects.ts';
 import { createHints, nothingAnnounced } from '../../../src/store/postgres/replicas/hints.ts';
 import { AT, given } from '../../../testkit/stores/given.ts';
-import {
-  administer,
-  makeStoreDatabase,
-  openStoreIn,
-  type TestDatabase,
-} from '../../../testkit/stores/postgres.ts';
+import { makeStoreDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
 describe('batches on PostgreSQL', () => {
   let database: TestDatabase;
@@ -33,19 +28,6 @@ describe('batches on PostgreSQL', () => {
       Array.from({ length: 100 }, (_, n) => store.keys.keepAnswer({ ...request, key: `${n}`, answer })),
     );
     assert.deepEqual(sizes, [1, 100]);
-  });
-
-  test('creates with and without an id stay one batch, even at the end of 64 bits', async (t) => {
-    const store = await openStoreIn(database.url);
-    t.after(store.close);
-    const { user, create } = given(store);
-    const { id: owner } = await user();
-    await Promise.all([create(owner, 1n), create(owner), create(owner, 2n ** 63n - 1n)]);
-    const { rows } = await administer(
-      database.url,
-      `SELECT count(DISTINCT xmin::text)::int AS transactions FROM plants WHERE owner = ${owner}`,
-    );
-    assert.deepEqual(rows, [{ transactions: 1 }]);
   });
 
   test('a batch may wake 200 000 lanes', async (t) => {

@@ -121,6 +121,7 @@ const FARTHEST = `SELECT last.*
       LIMIT 1
     ) last`;
 
+/** Up to there: `f` is the row of `FARTHEST`. */
 const IS_WITHIN = `(d.due, ${momentOf('d.event')}) <= (coalesce(f.due, $2), coalesce(f.moment, '${END}'))`;
 
 /**
