@@ -41,6 +41,7 @@ export function exchange(
   let ended = false;
   let readBefore = 0;
   let bodyBytes = 0;
+  let length: number | undefined;
   const kept: Buffer[] = [];
 
   function finish(error: string | undefined, isWhole: boolean): void {
@@ -78,11 +79,12 @@ export function exchange(
     onResponseStarted() {
       begun = true;
     },
-    onResponseStart(_, status, { 'retry-after': retryAfter }) {
+    onResponseStart(_, status, { 'content-length': said, 'retry-after': retryAfter }) {
       if (status < 100) finish(`The response is not valid HTTP (status ${status}).`, false);
       if (status === 101) finish(SWITCHED, false);
       if (status < 200 || ended) return;
       answer.status = status;
+      length = Number(said);
       if (typeof retryAfter === 'string')
         answer.retryAfter = retryAfter.trim().slice(0, delivery.retryAfterLength);
     },
@@ -102,8 +104,8 @@ export function exchange(
       // The call of `finish` then only cleans up.
       if (!sent && isShortage(error)) reject(error);
       const code = codeOf(error);
-      // Found at the end of a response: the client counts a space after its length as a digit.
-      if (answer.status !== undefined && code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
+      // The client counts a space after the length as a digit of it.
+      if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' && bodyBytes === length)
         return finish(undefined, false);
       const isClosed = CLOSED.has(code);
       if (isClosed && sent && !begun && connection.requests > 1) again();

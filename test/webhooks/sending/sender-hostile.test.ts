@@ -55,6 +55,16 @@ for (const [what, bytes, then, status] of cut) {
 test('an answer with a reset before its end delivers nothing', () =>
   fails((socket) => reply(socket, `${HEAD}content-length: 100\r\n\r\nhalf`, 'reset'), new RegExp(`^${CUT}`)));
 
+for (const head of [`${HEAD}connection: close\r\n`, 'HTTP/1.0 200 OK\r\n']) {
+  for (const then of ['end', 'reset'] as const) {
+    test(`an answer cut short on a connection that carries no other, with "${then}", delivers nothing: ${head.trim()}`, () =>
+      fails(
+        (socket) => reply(socket, `${head}content-length: 100\r\n\r\nhalf`, then),
+        `${LENGTH} Its status was 200.`,
+      ));
+  }
+}
+
 const invalid: [what: string, bytes: string][] = [
   ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n'],
   ['HTTP/0.9', '<html>hello</html>'],
