@@ -85,6 +85,29 @@ export function resendsConformance(ready: () => Given): void {
       assert.equal((await due(hook))[0]?.step, 0);
     });
 
+    test('a delivery of an enabled webhook cannot fail for good before its schedule is restarted', async () => {
+      const { store, due } = ready();
+      const { owner, hook } = await ready().subscriber(2);
+      const [first, second] = await due(hook);
+      assert.ok(first && second);
+      const next = { state: 'pending', due: AT, step: 1 } as const;
+      for (const one of [first, second]) await ready().record(outcomeOf(one, { reason: 'no', next }));
+      const [last, other] = await due(hook);
+      assert.ok(last && other);
+      for (const enabled of [false, true])
+        await store.webhooks.changeWebhook(owner, hook, { enabled, at: AT });
+      assert.equal(await ready().record(outcomeOf(last, failed)), 'anew');
+      await ready().finishChores();
+      assert.deepEqual(
+        (await due(hook)).map(({ step }) => step <= 0),
+        [true, true],
+      );
+      // Without a schedule to restart, the last attempt is the last.
+      const [, again] = await due(hook);
+      assert.ok(again);
+      assert.equal(await ready().record(outcomeOf(again, failed)), 'settled');
+    });
+
     test('a delivery replayed during its last attempt gets a new schedule', async () => {
       const { store, due } = ready();
       const { owner, hook } = await ready().subscriber(1);

@@ -100,15 +100,23 @@ const RECORD = statement`WITH input AS MATERIALIZED (
           THEN 'gone'
         WHEN l.webhook IS NULL THEN 'lost'
         WHEN a.at = i.at AND i.next = 'pending' AND d.step <> i."nextStep" THEN 'known anew'
+        WHEN a.at = i.at AND i.next = 'failed' AND d.state = 'pending' AND d.due = i.at THEN 'known anew'
         WHEN a.at = i.at THEN 'known'
         WHEN d.state <> 'pending' OR d.fence <> i.generation THEN 'late'
-        WHEN i.next = 'delivered' OR d.step = i.step THEN 'settled'
+        WHEN i.next = 'delivered' THEN 'settled'
+        -- A webhook that was enabled restarts all schedules, slice by slice: until then no delivery has used its schedule up.
+        WHEN i.next = 'failed' AND i.step > 0 AND EXISTS (
+          SELECT 1
+          FROM replays
+          WHERE webhook = i.webhook AND hastens AND i.event BETWEEN next AND through
+        ) THEN 'anew'
+        WHEN d.step = i.step THEN 'settled'
         ELSE 'anew'
       END AS result
     FROM input i
     LEFT JOIN lanes l ON l.webhook = i.webhook AND l.fence = i.fence AND l.replica = $2
     LEFT JOIN LATERAL (
-      SELECT event, state, fence, step
+      SELECT event, state, fence, step, due
       FROM deliveries d
       WHERE subscriber = l.subscriber AND webhook = i.webhook AND event = i.event AND ${IS_VISIBLE}
       FOR NO KEY UPDATE

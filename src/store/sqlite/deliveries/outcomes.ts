@@ -40,10 +40,17 @@ type Settled = { result: Recorded; isKnown: boolean };
 
 /** Updates the delivery. An attempt is kept under the generation after its own. */
 function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
+  // A webhook that was enabled restarts all schedules, slice by slice: until then no delivery has used its schedule up.
   const settle = db.prepare(`UPDATE deliveries AS d
-    SET state = ?, attempts = attempts + 1, step = coalesce(?, step), due = coalesce(?, due), reason = ?,
+    SET state = ?1, attempts = attempts + 1, step = coalesce(?2, step), due = coalesce(?3, due), reason = ?4,
       generation = generation + 1, asked = 0, suspicions = 0
-    WHERE webhook = ? AND event = ? AND generation = ? AND (? OR step = ?) AND ${IS_VISIBLE}`);
+    WHERE webhook = ?5 AND event = ?6 AND generation = ?7 AND ${IS_VISIBLE} AND (?1 = 'delivered' OR step = ?8 AND NOT (
+      ?1 = 'failed' AND step > 0 AND EXISTS (
+        SELECT 1
+        FROM replays
+        WHERE webhook = ?5 AND hastens = 1 AND ?6 BETWEEN next AND through
+      )
+    ))`);
   const beginAnew = db.prepare(`UPDATE deliveries AS d
     SET attempts = attempts + 1, step = 0, due = ?, reason = ?,
       generation = generation + 1, asked = 0, suspicions = 0
@@ -64,9 +71,8 @@ function settling(db: DatabaseSync): (outcome: Outcome) => Settled {
   return (outcome) => {
     const { webhook, event, generation, step, attempt, reason = null, next } = outcome;
     const [nextStep, due] = next.state === 'pending' ? [next.step, next.due] : [null, null];
-    const isDelivered = next.state === 'delivered' ? 1 : 0;
     const key = [webhook, event, generation] as const;
-    const asMeant = settle.run(next.state, nextStep, due, reason, ...key, isDelivered, step);
+    const asMeant = settle.run(next.state, nextStep, due, reason, ...key, step);
     if (asMeant.changes > 0) return { result: 'settled', isKnown: false };
     const anew = beginAnew.run(attempt.at, reason, ...key);
     return anew.changes > 0 ? { result: 'anew', isKnown: false } : late(outcome);
