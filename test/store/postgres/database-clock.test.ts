@@ -45,6 +45,7 @@ describe('the clock of the database', () => {
     assert.equal(clock.now(), 5_000_000);
     clock.heard(4_999_000, 1_000, 1_000);
     assert.equal(clock.now(), 5_000_000);
+    assert.equal(clock.right(), 4_999_000);
     time.at += 1_000;
     assert.equal(clock.now(), 5_000_500);
     time.at += 1_000;

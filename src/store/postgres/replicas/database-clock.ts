@@ -10,7 +10,7 @@ const PACE_WHEN_AHEAD = 1 / 2;
 
 /**
  * Estimates the database's clock: each response with its time bounds it by when the query was sent and the response
- * came. It never goes back: if it is ahead, or a new primary's clock is slower, it runs at half speed until it is
+ * came. `now` never goes back: if it is ahead, or a new primary's clock is slower, it runs at half speed until it is
  * right.
  * @param monotonic in milliseconds since any fixed time
  */
@@ -19,14 +19,21 @@ export function createDatabaseClock(monotonic: () => number) {
   let ahead: number | undefined;
   let last: { time: number; at: number } | undefined;
 
+  function estimateAt(at: number): number {
+    if (ahead === undefined) throw new Error('The time of the database is still unknown.');
+    return at + ahead;
+  }
+
   return {
     now(): number {
-      if (ahead === undefined) throw new Error('The time of the database is still unknown.');
       const at = monotonic();
-      const least = last ? last.time + (at - last.at) * PACE_WHEN_AHEAD : at + ahead;
-      last = { time: Math.max(at + ahead, least), at };
+      const estimate = estimateAt(at);
+      const least = last ? last.time + (at - last.at) * PACE_WHEN_AHEAD : estimate;
+      last = { time: Math.max(estimate, least), at };
       return Math.floor(last.time);
     },
+    /** The best estimate, which may go back. */
+    right: (): number => Math.floor(estimateAt(monotonic())),
     /** @param time of the database, between `sentAt` and `heardAt` by the monotonic clock */
     heard(time: number, sentAt: number, heardAt: number): void {
       const [least, most] = [time - heardAt, time - sentAt];
