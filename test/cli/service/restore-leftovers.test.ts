@@ -195,6 +195,18 @@ for (const [what, isReached] of STAGES) {
   });
 }
 
+test('the log of a lost database survives every restore', async () => {
+  await withBackup(async (folder, file) => {
+    const path = storePath(folder);
+    await rm(path);
+    await writeFile(`${path}-wal`, 'a log');
+    const { before = '' } = await restoreFrom(file, path, 0);
+    await restoreFrom(file, path, 1_000);
+    assert.equal((await stat(before)).size, 0);
+    assert.equal(await readFile(`${before}-wal`, 'utf8'), 'a log');
+  });
+});
+
 test('there is a store at every instant of a restore', async () => {
   await withBackup(async (folder, file) => {
     const path = storePath(folder);

@@ -13,6 +13,7 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { writes } from '../../../limits.ts';
 import { type Comparison, compareTokens } from '../access/revived-tokens.ts';
+import { makePrivateFile } from '../engine/connection.ts';
 import { isDamage } from '../engine/failure.ts';
 import { removeSizeRecord } from '../engine/size-record.ts';
 import type { UnfinishedStore } from '../engine/unfinished-stores.ts';
@@ -113,7 +114,9 @@ function keepStore(path: string, name: string, draft: string): boolean {
     // A sound store has absorbed its logs, or they are still in their place.
     if (!isDamaged) for (const suffix of LOGS) rmSync(name + suffix, { force: true });
   }
-  if (existsSync(path) && !isKept) keepFile(path, name, draft);
+  // The log of a lost database, alone, would be removed as the leftover of a killed restore.
+  if (!existsSync(path)) makePrivateFile(name);
+  else if (!isKept) keepFile(path, name, draft);
   for (const suffix of [...LOGS, '-shm']) rmSync(path + suffix, { force: true });
   return !isDamaged;
 }
