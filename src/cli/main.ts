@@ -119,7 +119,7 @@ function emptyProgram(): Command {
     .exitOverride()
     .configureOutput({
       writeOut: (text) => print(linesOf(wrapped(text))),
-      writeErr: (text) => insist(...linesOf(text.replaceAll(SECRET, '$1…'))),
+      writeErr: (text) => insist(...linesOf(text.replaceAll(SECRET, '$1$2…'))),
     })
     .configureHelp(
       examplesFirst(
@@ -143,7 +143,7 @@ function emptyProgram(): Command {
 }
 
 /** A token, a signing secret or the URL of a database: Commander repeats what is in the wrong place. */
-const SECRET = /\b(pst_|whsec_|eyJ|postgres(?:ql)?:\/\/)[^\s'",]+/g;
+const SECRET = /\b(?:(pst_|whsec_|eyJ)[^\s'",]+|(postgres(?:ql)?:\/\/)\S+)/g;
 
 /** Commander ends each text with a line feed. */
 function linesOf(text: string): string[] {

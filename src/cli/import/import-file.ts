@@ -192,7 +192,7 @@ async function importRows(order: ImportOrder, input: Input): Promise<ImportSumma
     const sending = sendRows({ ...input, rows, sender, report, counts, concurrency, stopping, clock });
     await sending.finally(progress.end);
   } catch (error) {
-    if (rowsDone(counts) > 0) saySummary(conclude(true));
+    if (rowsDone(counts) > 0) finish(order, conclude(true));
     throw error;
   } finally {
     await sender.close();

@@ -5,12 +5,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { servingLock } from '../../config/config.ts';
 import { lowerPriority } from '../../runtime.ts';
 import { openConnection, refuseLostDatabase } from '../../store/sqlite/engine/connection.ts';
-import { sqliteCode } from '../../store/sqlite/engine/failure.ts';
+import { isDamage, sqliteCode } from '../../store/sqlite/engine/failure.ts';
 import { refuseCutStore } from '../../store/sqlite/engine/size-record.ts';
 import { backUp } from '../../store/sqlite/files/backup.ts';
 import { fileSize } from '../../store/sqlite/files/durable-files.ts';
 import { storeSchema } from '../../store/sqlite/files/inspect.ts';
 import { isServed } from '../../store/sqlite/files/lock.ts';
+import { DamagedStore } from '../../store/sqlite/files/whole-store.ts';
 import { refuseForeignLink, thereAlready } from '../atomic-file.ts';
 import { Failure } from '../failure.ts';
 import { showWholeProgress, sizeText } from '../terminal/progress.ts';
@@ -66,7 +67,12 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
     if (made === undefined) throw thereAlready(to);
     return made;
   } catch (error) {
-    throw fileFailure(error, `The backup cannot be written to ${dirname(to)}, and nothing is left of it`);
+    // The copy is new: only what was read can be damaged.
+    const what =
+      error instanceof DamagedStore || isDamage(error)
+        ? `The store ${path} cannot be backed up`
+        : `The backup cannot be written to ${dirname(to)}`;
+    throw fileFailure(error, `${what}, and nothing is left of the backup`);
   }
 }
 

@@ -22,6 +22,7 @@ import { roughDuration } from '../terminal/time.ts';
 import { option, required, settingOption, type Verb } from '../verb.ts';
 import { onDatabase } from './database-failure.ts';
 import { lockAgainstServers, onFiles } from './embedded-store.ts';
+import { sayMigrationWaits } from './store.ts';
 
 type CopyFlags = Flags & { from: string; to?: string; json?: true };
 
@@ -101,7 +102,7 @@ async function withLockedSource<T>(path: string, work: (source: CopySource) => P
 async function openTarget(url: DatabaseUrl, pooled: boolean): Promise<CopyTarget> {
   const { openImport } = await import('../../store/postgres/engine/copy-target.ts');
   const { clock, log } = systemRuntime(silentLog);
-  return openImport({ url, pooled, now: clock.now(), log });
+  return openImport({ url, pooled, now: clock.now(), log, onWait: sayMigrationWaits });
 }
 
 function parseSource(text: string): string {

@@ -7,6 +7,7 @@ import { Failure } from '../failure.ts';
 import { printJson, say } from '../terminal/terminal.ts';
 import { option, settingOption, type Verb } from '../verb.ts';
 import { onDatabase } from './database-failure.ts';
+import { sayMigrationWaits } from './store.ts';
 
 type MigrateFlags = Flags & { partitions?: number; json?: true };
 
@@ -45,15 +46,9 @@ async function run({ partitions, json, ...flags }: MigrateFlags): Promise<void> 
   await onDatabase(url, async () => {
     const before = await divisionOf(database);
     if (partitions !== undefined && before !== undefined) throw madeBefore(before);
-    const applied = await migrate(database, { now: clock.now(), partitions, onWait });
+    const applied = await migrate(database, { now: clock.now(), partitions, onWait: sayMigrationWaits });
     tell(applied, (await divisionOf(database)) ?? 0, json);
   }).finally(database.close);
-}
-
-function onWait(): void {
-  say(
-    'The migration waits for another transaction, such as pg_dump or another migration, and retries until it ends.',
-  );
 }
 
 function madeBefore(partitions: number): Failure {

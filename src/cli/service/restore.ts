@@ -157,7 +157,7 @@ function tell(from: string, { plants, before, isReadable }: Restored, store: Emb
   say(`The previous store is kept, including its secrets: ${before}`);
   const back = `To go back to it: plant-store restore ${shellWord(before)}${onStore(store)}. When`;
   say(
-    `${isReadable ? back : 'This version cannot read it; a newer one may. When'} you no longer need it, delete it.`,
+    `${isReadable ? back : 'This version cannot read it: it is damaged, or of a newer version. When'} you no longer need it, delete it.`,
   );
 }
 

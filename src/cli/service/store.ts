@@ -63,5 +63,12 @@ async function openStoreIn(
     clock,
     deliveryDelayMs: 0,
     onMigration: (name) => say(`Migrated the schema: ${name}.`),
+    onWait: sayMigrationWaits,
   });
+}
+
+export function sayMigrationWaits(): void {
+  say(
+    'The migration waits for another transaction, such as pg_dump or another migration, and retries until it ends.',
+  );
 }

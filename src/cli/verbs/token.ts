@@ -8,10 +8,10 @@ import { Failure, Misuse } from '../failure.ts';
 import { createOwn, isOwn, listOwn, type OwnFlags, ownOption, rotateOwn } from '../own-tokens.ts';
 import { onStore, type StoreFlags, withStore } from '../service/store.ts';
 import { type Field, renderFields, renderTable } from '../terminal/table.ts';
-import { insist, print, printJson, say, shellWord } from '../terminal/terminal.ts';
+import { insist, print, printJson, say } from '../terminal/terminal.ts';
 import { durationRule, isoTime, overlapOption, parseLength } from '../terminal/time.ts';
 import { accept, option, settingOption, TOKEN, tokenId, type Verbs } from '../verb.ts';
-import { missingUser, refuseUnknownUsers } from './user.ts';
+import { missingUser, refuseUnknownUsers, userCommand } from './user.ts';
 
 type CreateFlags = StoreFlags &
   OwnFlags & { user?: string; label: string; scopes?: Scope[]; expiresIn?: number };
@@ -66,8 +66,7 @@ export const verbs: Verbs = {
       print([made.token]);
       say(`Created the token ${made.id} for the user "${user}". It is shown only once.`);
       if (made.isDisabled) {
-        const enable = `plant-store user enable ${shellWord(user)}${onStore(flags)}`;
-        say(`The user is disabled, so it is refused until: ${enable}`);
+        say(`The user is disabled, so it is refused until: ${userCommand('enable', user, flags)}`);
       }
     },
   },

@@ -62,7 +62,7 @@ export const verbs: Verbs = {
     examples: ['user disable ann'],
     async run(flags: StoreFlags, name: string) {
       const isChanged = await setDisabled(flags, name, true);
-      const undo = `plant-store user enable ${shellWord(name)}${onStore(flags)}`;
+      const undo = userCommand('enable', name, flags);
       say(
         isChanged
           ? `Disabled the user "${name}". Their tokens are refused and their deliveries are held until: ${undo}`
@@ -104,10 +104,17 @@ export const verbs: Verbs = {
   },
 };
 
+/** To paste into a shell. */
+export function userCommand(verb: 'create' | 'enable', name: string, flags: StoreFlags): string {
+  const start = `plant-store user ${verb}`;
+  // Not an option.
+  if (name.startsWith('-')) return `${start}${onStore(flags)} -- ${shellWord(name)}`;
+  return `${start} ${shellWord(name)}${onStore(flags)}`;
+}
+
 /** For verbs where creating the user helps. */
 export function missingUser(name: string, flags: StoreFlags): Failure {
-  const create = `plant-store user create ${shellWord(name)}${onStore(flags)}`;
-  return new Failure(`There is no user "${name}". To create it: ${create}`);
+  return new Failure(`There is no user "${name}". To create it: ${userCommand('create', name, flags)}`);
 }
 
 /** Throws a `Failure` for an unknown user: an empty list would hide a typing error. */

@@ -36,6 +36,8 @@ export type PostgresOptions = WriteRules &
     measures?: Measures | undefined;
     /** Called with the name of each migration applied. */
     onMigration?: (name: string) => void;
+    /** Called now and then while a migration waits for another transaction. */
+    onWait?: () => void;
   };
 
 export type PostgresStore = Store & {
@@ -50,7 +52,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Postg
     options.onMigration ?? ((migration) => log.info({ migration }, 'the schema of the store was migrated'));
   const database = openDatabase(options);
   try {
-    const onWait = () => log.warn({}, SCHEMA_WAITS);
+    const onWait = options.onWait ?? (() => log.warn({}, SCHEMA_WAITS));
     for (const migration of await migrate(database, { now: clock.now(), onWait })) tell(migration);
     const [keys = {}] = await database.read(statement`${CURSOR_KEYS}`);
     const cursorKeys = toCursorKeys(keys);

@@ -30,6 +30,17 @@ test('an import waits no longer than --patience for a Retry-After of an hour, or
   });
 });
 
+test('an import that gives up prints what it did as JSON', async (t) => {
+  await withImport(t, async ({ write, env, receiver }) => {
+    const ann = { status: 200, body: '{"user":"ann","scopes":[]}' };
+    receiver.script(ann, ADDED, { status: 404 });
+    const load = ['plant', 'import', write('p.csv', 'name\nAlder\nBeech\n'), '--concurrency', '1', '--json'];
+    const { code, stdout } = await run(load, { ...env, PLANT_STORE_URL: receiver.url });
+    const { complete, added, left } = JSON.parse(stdout);
+    assert.deepEqual({ code, complete, added, left }, { code: 1, complete: false, added: 1, left: 1 });
+  });
+});
+
 test('an import does not continue until the service tells that the token is of the same user', async (t) => {
   await withImport(t, async ({ write, env, receiver }) => {
     const load = ['plant', 'import', write('p.csv', 'name\nAlder\nBeech\n'), '--concurrency', '1'];

@@ -143,7 +143,10 @@ test('a full disk leaves nothing of a backup, and keeps the previous one', async
       addPlants(folder, 30_000);
       const small = ['sh', '-c', 'ulimit -f 600; exec "$@"', 'sh'];
       const outcome = await outcomeOf(launch(['backup', file, '--force', '--data-dir', folder], {}, small));
-      assert.match(failureOf(outcome), /cannot be written to .*, and nothing is left of it: the disk/);
+      assert.match(
+        failureOf(outcome),
+        /cannot be written to .*, and nothing is left of the backup: the disk/,
+      );
       assert.deepEqual(await readdir(other), ['plants.backup']);
       assert.equal(plantsIn(file), 0);
     });
@@ -190,7 +193,10 @@ test('a damaged store is not backed up over a good backup', async () => {
       await store.write(Buffer.alloc(4096, 0xa5), 0, 4096, at);
     const { code, stderr } = await backUp(folder, file, '--force');
     assert.equal(code, 1);
-    assert.match(stderr, /^error: The backup cannot be written .* nothing is left of it: [^\n]+\n$/);
+    assert.match(
+      stderr,
+      /^error: The store \S+\/plant-store\.db cannot be backed up, and nothing is left of the backup: [^\n]+\n$/,
+    );
     assert.equal(plantsIn(file), 20_000);
   });
 });

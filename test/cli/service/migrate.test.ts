@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { launch, outcomeOf, run } from '../../../testkit/processes/program.ts';
+import pg from 'pg';
+import { LOCKS } from '../../../src/store/postgres/engine/locks.ts';
+import { launch, outcomeOf, run, untilSaid } from '../../../testkit/processes/program.ts';
 import { dataOf, failureOf, wordsOf } from '../../../testkit/processes/remote.ts';
 import { administer, makeDatabase } from '../../../testkit/stores/postgres.ts';
 
@@ -31,6 +33,21 @@ test('a verb creates no store in an empty database, and says how to', async (t) 
     /^error: There is no store in the database \S+\. Create one: plant-store migrate, or /,
   );
   assert.equal(JSON.parse(dataOf(await run(['migrate', '--partitions', '4', '--json'], env))).partitions, 4);
+});
+
+test('a verb that waits for a migration of another program says so', async (t) => {
+  const env = await emptyDatabase(t);
+  wordsOf(await run(['migrate'], env));
+  // It can be applied once more.
+  await administer(env.DATABASE_URL, `DELETE FROM migrations WHERE name = '0014_touched_users.sql'`);
+  const other = new pg.Client({ connectionString: env.DATABASE_URL });
+  await other.connect();
+  await other.query('SELECT pg_advisory_lock($1, $2)', LOCKS.migration);
+  const child = launch(['user', 'list'], env);
+  const ended = outcomeOf(child);
+  const said = untilSaid(child.stderr, 'The migration waits for another transaction', ended);
+  await said.finally(() => other.end());
+  assert.equal((await ended).code, 0);
 });
 
 test('the data folder and a database cannot both have the store', async (t) => {

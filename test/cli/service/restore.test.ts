@@ -173,7 +173,7 @@ test('a damaged store is replaced, and kept as it is', async () => {
     assert.equal(plantsIn(storePath(folder)), 2);
     assert.match(
       said,
-      /\nThis version cannot read it; a newer one may\. When you no longer need it, delete it\.\n/,
+      /\nThis version cannot read it: it is damaged, or of a newer version\. When you no longer need it, delete it\.\n/,
     );
     assert.match(
       said,
@@ -182,11 +182,11 @@ test('a damaged store is replaced, and kept as it is', async () => {
   });
 });
 
-test('restore says of the store of a newer version that a newer one may read it', async () => {
+test('restore says that it cannot read the store of a newer version', async () => {
   await withBackup(async (folder, file) => {
     change(storePath(folder), `INSERT INTO migrations VALUES (99, 'x', 'x', 1)`);
     const said = wordsOf(await restore(folder, file));
-    assert.match(said, /\nThis version cannot read it; a newer one may\. When /);
+    assert.match(said, /\nThis version cannot read it: it is damaged, or of a newer version\. When /);
   });
 });
 

@@ -97,7 +97,7 @@ for (const args of [
   ['whoami', '-q', 'whsec_hid+den/hidden=', 'pst_hidden'],
   ['token', 'revoke', 'pst_hidden'],
   ['webhook', 'show', 'whsec_hid+den/hidden='],
-  ['copy', 'postgres://hidden:hidden@localhost/hidden'],
+  ['copy', 'postgres://hidden:hid,\'"den@localhost/hidden'],
   ['copy', '--from', 'postgresql://hidden:hidden@localhost/hidden'],
   ['listen', '--secrt=whsec_hidden'],
   ['listen', '--forward-to', 'localhost:4000', '--secret', 'hidden'],

@@ -138,6 +138,15 @@ test('disabling twice keeps the first time, and both verbs say when there was no
   });
 });
 
+test('a name that looks like an option stays a name in the command to paste', async () => {
+  await withStoreFolder(async (folder) => {
+    await run(['user', 'create', '--data-dir', folder, '--', '-v']);
+    const said = wordsOf(await run(['user', 'disable', '--data-dir', folder, '--', '-v']));
+    const [, command = ''] = /until: plant-store (.+)\n/.exec(said) ?? [];
+    assert.match(wordsOf(await run(command.split(' '))), /^Enabled the user "-v"\./);
+  });
+});
+
 test('an unknown user can be neither disabled, enabled nor deleted', async () => {
   await withStoreFolder(async (folder) => {
     for (const verb of [['disable'], ['enable'], ['delete', '--yes']]) {

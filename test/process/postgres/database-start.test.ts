@@ -109,7 +109,7 @@ test('a role without connections left', async (t) => {
 test('a server that accepts no writes', async (t) => {
   const username = await makeRole(t);
   await sql(`ALTER ROLE "${username}" SET default_transaction_read_only = on`);
-  await refused(urlWith({ username }), /accepts no writes/);
+  await refused(urlWith({ username }), /the server accepts no writes\. Set DATABASE_URL to the primary/);
 });
 
 test('tables of another program', async (t) => {

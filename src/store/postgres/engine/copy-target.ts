@@ -6,19 +6,18 @@ import { unavailable } from '../../write-outcomes.ts';
 import { HEEDS_COUNTERS } from '../plants/assigned-ids.ts';
 import { type Database, openDatabase, type Statement, statement } from './database.ts';
 import { LOCKS } from './locks.ts';
-import { migrate, SCHEMA_WAITS } from './migrate.ts';
+import { type MigrateOptions, migrate } from './migrate.ts';
 import { type DatabaseOptions, withOwnClient } from './primary.ts';
 
-type ImportOptions = Omit<DatabaseOptions, 'connections'> & { now: number };
+type ImportOptions = Omit<DatabaseOptions, 'connections'> & Pick<MigrateOptions, 'now' | 'onWait'>;
 
 /**
  * Opens a database to receive the copy of another store; creates and migrates the store there. While the table
  * `copy_progress` exists, nobody else opens it (`refuseUnfinishedCopy`).
  */
-export async function openImport({ now, ...options }: ImportOptions): Promise<CopyTarget> {
+export async function openImport({ now, onWait, ...options }: ImportOptions): Promise<CopyTarget> {
   const database = openDatabase({ ...options, connections: limits.connectionsOfVerb });
   try {
-    const onWait = () => options.log.warn({}, SCHEMA_WAITS);
     await migrate(database, { now, allowsCopy: true, onWait });
   } catch (error) {
     await database.close();

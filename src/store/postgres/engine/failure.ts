@@ -41,7 +41,7 @@ const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK_DETECTED = '40P01';
 export const UNIQUE_VIOLATION = '23505';
 export const LOCK_NOT_AVAILABLE = '55P03';
-const READ_ONLY_TRANSACTION = '25006';
+export const READ_ONLY_TRANSACTION = '25006';
 
 /** Whether retrying the same transaction may succeed. */
 export function isTransient(error: unknown): boolean {

@@ -13,7 +13,7 @@ import { BEGIN_WITHOUT_TIMEOUTS } from './session.ts';
 const OLDEST_SERVER = 15;
 export const SCHEMA_WAITS = 'the schema waits for another transaction, such as pg_dump or another migration';
 
-type MigrateOptions = {
+export type MigrateOptions = {
   now: number;
   /** The number of partitions by owner for growing tables; only when the store is created. */
   partitions?: number | undefined;

@@ -6,7 +6,7 @@ import { AppError, retryLater } from '../../../errors.ts';
 import { database as limits } from '../../../limits.ts';
 import type { Log } from '../../../runtime.ts';
 import { unavailable } from '../../write-outcomes.ts';
-import { isOfConnection, isRefusedLogin, reasonLog, sqlState } from './failure.ts';
+import { isOfConnection, isRefusedLogin, READ_ONLY_TRANSACTION, reasonLog, sqlState } from './failure.ts';
 import { LIFT_TIMEOUTS, PROBES, sessionUrl } from './session.ts';
 
 export type DatabaseOptions = {
@@ -268,7 +268,11 @@ const IS_READ_ONLY: TimedQuery = { text: 'SHOW transaction_read_only', query_tim
 
 async function refuseStandby(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query(IS_READ_ONLY);
-  if (rows[0]?.transaction_read_only !== 'off') throw new Error('The database server accepts no writes.');
+  if (rows[0]?.transaction_read_only !== 'off') {
+    throw Object.assign(new Error('The database server accepts no writes.'), {
+      code: READ_ONLY_TRANSACTION,
+    });
+  }
 }
 
 const INT8 = 20;
