@@ -32,9 +32,8 @@ describe('writes of several replicas at once', () => {
   let replica: Given;
   /** The lanes of the replica, which sends. */
   let lanes: Lanes;
-  /** Sessions besides those of the stores. */
+  /** A session besides those of the stores. */
   let session: pg.Client;
-  let other: pg.Client;
   let watcher: pg.Client;
   const opened: Pick<Store, 'close'>[] = [];
 
@@ -47,12 +46,10 @@ describe('writes of several replicas at once', () => {
     opened.unshift(lanes);
     replica = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
     session = await connect();
-    other = await connect();
     watcher = await connect();
   });
   after(async () => {
     await session.end();
-    await other.end();
     await watcher.end();
     for (const one of opened) await one.close();
     await database.drop();
@@ -137,21 +134,43 @@ describe('writes of several replicas at once', () => {
     const { id: owner } = await replica.user();
     await replica.create(owner);
     await replica.create(owner, 2n);
-    // Only the retry locks the user exclusively, and waits.
-    await session.query('BEGIN');
-    await session.query('SELECT 1 FROM users WHERE id = $1 FOR SHARE', [owner]);
-    const retried = write(create(owner));
+    const way = await openWay();
+    let tries = 0;
+    const heldUp: Database['write'] = async (...args) => {
+      if (++tries === 2) {
+        await session.query('BEGIN');
+        await session.query('SELECT 1 FROM assigned_ids WHERE owner = $1 FOR UPDATE', [owner]);
+      }
+      return way.write(...args);
+    };
+    const retried = createWriter({ ...way, write: heldUp }, async () => {})([create(owner)], () => true);
+    // The retry has the user, and wants the counter.
     await waiting(1);
-    await other.query('BEGIN');
-    await other.query('SELECT 1 FROM assigned_ids WHERE owner = $1 FOR UPDATE', [owner]);
     const several = write(create(owner), remove(owner, 1n), create(owner));
     await waiting(2);
     await session.query('ROLLBACK');
-    // The retry has the user, and wants the counter.
-    await waiting(2);
-    await other.query('ROLLBACK');
     assert.deepEqual(await Promise.all([retried, several]), [[3n], [4n, true, 5n]]);
   });
+
+  for (const { name, act, outcome } of [
+    { name: 'a create', act: (owner: number) => create(owner), outcome: 2n },
+    { name: 'a create with an id', act: (owner: number) => create(owner, { id: 4n }), outcome: 4n },
+    { name: 'a delete', act: (owner: number) => remove(owner, 1n), outcome: true },
+  ]) {
+    test(`${name} does not overtake a change of shares that waits for its owner`, async () => {
+      const [owner, viewer] = [await replica.user(), await replica.user()];
+      await replica.create(owner.id);
+      await session.query('BEGIN');
+      await session.query('SELECT 1 FROM users WHERE id = $1 FOR SHARE', [owner.id]);
+      const share = { owner: owner.name, viewer: viewer.name, at: AT };
+      const added = replica.store.access.addShare(share, 10);
+      await waiting(1);
+      const acted = write(act(owner.id));
+      await waiting(2);
+      await session.query('ROLLBACK');
+      assert.deepEqual(await Promise.all([added, acted]), ['shared', [outcome]]);
+    });
+  }
 
   test('a create that waits for the removal of a share is not sent to the former viewer', async () => {
     const [owner, viewer] = [await replica.user(), await replica.user()];

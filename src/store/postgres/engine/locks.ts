@@ -17,22 +17,18 @@ export const LOCKS = {
 
 /**
  * The first statement of a batch: later ones see what was committed while this one waited. It locks all users in order,
- * since replicas that lock some of them, and then others, would wait for each other.
- * @param isExclusive whether other batches of these users wait, too; those that change shares or rights always do
+ * since replicas that lock some of them, and then others, would wait for each other. Exclusively, because plants and
+ * counters are locked in order only within a statement, and because others could join a shared lock ahead of those who
+ * wait to change the user, which under load would never happen.
  */
-export function lockUsers(ids: readonly number[], isExclusive: boolean): Bound {
-  return { statement: isExclusive ? LOCK_EXCLUSIVELY : LOCK, values: [[...new Set(ids)]] };
+export function lockUsers(ids: readonly number[]): Bound {
+  return { statement: LOCK, values: [[...new Set(ids)]] };
 }
 
-const FIND = `SELECT 1
+const LOCK = statement`SELECT 1
   FROM users
   WHERE id = ANY($1::int8[])
-  ORDER BY id`;
-
-const LOCK = statement`${FIND}
-  FOR SHARE`;
-
-const LOCK_EXCLUSIVELY = statement`${FIND}
+  ORDER BY id
   FOR NO KEY UPDATE`;
 
 /**

@@ -17,8 +17,6 @@ export type Work<T> = (query: Query, announced: Announced) => Promise<T>;
 export type Batched<T> = {
   /** The owners of what is written, and the callers. The transaction locks them before everything else. */
   users(commands: readonly T[]): readonly number[];
-  /** Whether its batches run one after another, so that what one reads about its users' plants stays true. */
-  isExclusive: boolean;
   /** Whether one statement of these commands locks the users itself, and so can be a transaction of its own. */
   locksUsers?(commands: readonly T[]): boolean;
   /**
@@ -154,9 +152,7 @@ export function createWriter(database: Database, publish: (announced: Announced)
       return { announced, outcomes: () => first.kind.outcomes(rows, first.args, announced) };
     }
     const users = runs.flatMap(({ kind, args }) => kind.users(args));
-    // Only within a statement are plants and counters locked in order.
-    const isExclusive = isRetry || runs.length > 1 || runs.some(({ kind }) => kind.isExclusive);
-    const before = [lockUsers(users, isExclusive)];
+    const before = [lockUsers(users)];
     for (const kind of new Set(runs.map((run) => run.kind))) {
       const own = runs.filter((run) => run.kind === kind).flatMap(({ args }) => args);
       before.push(...(kind.before?.(own, isRetry) ?? []));

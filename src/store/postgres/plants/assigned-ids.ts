@@ -2,7 +2,7 @@ import { LAST_ASSIGNED_ID } from '../../../plants/plant.ts';
 import { type Bound, statement } from '../engine/database.ts';
 import type { Create } from './create-effects.ts';
 
-/** The ids that the store assigns: a counter for each owner, locked until the commit, so replicas assign one by one. */
+/** The ids that the store assigns, from a counter for each owner. */
 
 /** Tells the trigger on `plants` that a statement respects the counters: replicas of the previous version do not. */
 export const HEEDS_COUNTERS = `set_config('plant_store.counts', 'on', true)`;

@@ -17,7 +17,6 @@ export function creates({ deliveryDelayMs, maxPlantsPerUser }: WriteRules): Batc
 
   return {
     users: (commands) => commands.flatMap(({ plant, caller }) => [plant.owner, caller?.user ?? plant.owner]),
-    isExclusive: isLimited,
     locksUsers: isPlain,
     isLate: ([row]) => row?.is_late === true,
     before(commands, isRetry) {

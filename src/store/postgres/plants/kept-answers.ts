@@ -39,7 +39,6 @@ const KEEP = statement`WITH input AS MATERIALIZED (
 /** Keeps the answers to requests that changed nothing: all of a batch in one statement. */
 const answers: Batched<Once> = {
   users: (all) => all.map(({ user }) => user),
-  isExclusive: false,
   before: (all) => [removeOver(all)],
   bind: (all) => ({ statement: KEEP, values: [JSON.stringify(all.map(inputOf))] }),
   outcomes: (rows) =>

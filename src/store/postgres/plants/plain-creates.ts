@@ -57,7 +57,7 @@ const CREATE_PLAIN = statement`WITH input AS MATERIALIZED (
     FROM unnest($3::int8[], $4::int8[]) AS c(owner, count)
     JOIN users u ON u.id = c.owner AND u.disabled_at IS NULL AND u.deleted_at IS NULL
     ORDER BY u.id
-    FOR SHARE OF u
+    FOR NO KEY UPDATE OF u
   ), changed AS MATERIALIZED (
     SELECT 1
     FROM owners o

@@ -8,7 +8,6 @@ type Delete = { owner: number; id: PlantId; caller: Caller | undefined };
 
 export const deletes: Batched<Delete> = {
   users: (commands) => commands.flatMap(({ owner, caller }) => [owner, caller?.user ?? owner]),
-  isExclusive: false,
   bind: (commands) => ({
     statement: DELETE,
     values: [
