@@ -30,6 +30,7 @@ const PATIENCE_MS = 10_000;
 describe('writes of several replicas at once', () => {
   let database: TestDatabase;
   let replica: Given;
+  let second: Store;
   /** The lanes of the replica, which sends. */
   let lanes: Lanes;
   /** A session besides those of the stores. */
@@ -45,6 +46,7 @@ describe('writes of several replicas at once', () => {
     lanes = await lanesOf(store);
     opened.unshift(lanes);
     replica = given(store, { lanes: lanes.store, fenceOf: fencesOf(lanes) });
+    second = await open();
     session = await connect();
     watcher = await connect();
   });
@@ -153,9 +155,14 @@ describe('writes of several replicas at once', () => {
   });
 
   for (const { name, act, outcome } of [
-    { name: 'a create', act: (owner: number) => create(owner), outcome: 2n },
-    { name: 'a create with an id', act: (owner: number) => create(owner, { id: 4n }), outcome: 4n },
-    { name: 'a delete', act: (owner: number) => remove(owner, 1n), outcome: true },
+    { name: 'a create', act: (owner: number) => write(create(owner)), outcome: [2n] },
+    { name: 'a create with an id', act: (owner: number) => write(create(owner, { id: 4n })), outcome: [4n] },
+    { name: 'a delete', act: (owner: number) => write(remove(owner, 1n)), outcome: [true] },
+    {
+      name: 'a transaction of its own',
+      act: (owner: number) => second.webhooks.deleteWebhook(owner, 'wh_unknown', by(owner)),
+      outcome: false,
+    },
   ]) {
     test(`${name} does not overtake a change of shares that waits for its owner`, async () => {
       const [owner, viewer] = [await replica.user(), await replica.user()];
@@ -165,12 +172,47 @@ describe('writes of several replicas at once', () => {
       const share = { owner: owner.name, viewer: viewer.name, at: AT };
       const added = replica.store.access.addShare(share, 10);
       await waiting(1);
-      const acted = write(act(owner.id));
+      const acted = act(owner.id);
       await waiting(2);
       await session.query('ROLLBACK');
-      assert.deepEqual(await Promise.all([added, acted]), ['shared', [outcome]]);
+      assert.deepEqual(await Promise.all([added, acted]), ['shared', outcome]);
     });
   }
+
+  test('webhooks that two replicas create at the same time are not more than allowed', async () => {
+    const { id: owner } = await replica.user();
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM users WHERE id = $1 FOR UPDATE', [owner]);
+    const shown = { url: 'https://example.com/', description: undefined, rate: undefined, publicKey: 'p' };
+    const created = [replica.store, second].map(({ webhooks }, n) => {
+      const webhook = {
+        ...shown,
+        id: `wh_${owner}_${n}`,
+        owner,
+        privateKey: 'q',
+        secrets: [],
+        createdAt: AT,
+      };
+      return webhooks.createWebhook(webhook, 1, n === 0 ? by(owner) : undefined);
+    });
+    await waiting(2);
+    await session.query('ROLLBACK');
+    assert.deepEqual((await Promise.all(created)).toSorted(), [false, true]);
+  });
+
+  test("a rotation of another user's token does not wait for that user", async () => {
+    const [one, two] = [await replica.user(), await replica.user()];
+    const token = { label: '', scopes: [], createdAt: AT, expiresAt: undefined };
+    const { access } = replica.store;
+    await access.createToken({ ...token, id: 'tok_1', hash: 'one', user: one.name });
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM users WHERE id = $1 FOR UPDATE', [one.id]);
+    const replacement = { ...token, id: 'tok_2', hash: 'two' };
+    const rotation = { id: 'tok_1', replacement, overlapUntil: AT };
+    const asking = { user: two.id, token: undefined, most: 2 };
+    const rotated = access.rotateToken(rotation, asking, by(two.id)).finally(() => session.query('ROLLBACK'));
+    assert.equal(await rotated, 'no token');
+  });
 
   test('a create that waits for the removal of a share is not sent to the former viewer', async () => {
     const [owner, viewer] = [await replica.user(), await replica.user()];

@@ -8,6 +8,7 @@ import type {
 } from '../../../access/port.ts';
 import { ifFound, tokensWith, toToken } from '../../rows.ts';
 import { type Database, pathId, type Query, statement } from '../engine/database.ts';
+import { LOCK_USERS } from '../engine/locks.ts';
 import type { Run, Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { ensure } from './users.ts';
@@ -18,16 +19,13 @@ const INSERT = statement`INSERT INTO tokens (hash, id, user_id, label, scopes, b
     SELECT id
     FROM users
     WHERE name = $8 AND deleted_at IS NULL
-    FOR SHARE
+    FOR NO KEY UPDATE
   ) u
   RETURNING 1`;
 
 function insertValues({ hash, id, label, scopes, createdAt, expiresAt, user }: NewToken, bootstrap: boolean) {
   return [hash, id, label, scopes.join(' '), bootstrap, createdAt, expiresAt, user];
 }
-
-/** Of one user one after the other, as for webhooks. */
-const LOCK_COUNT = statement`SELECT pg_advisory_xact_lock(hashtextextended('plant-store: tokens', $1))`;
 
 const IS_LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)';
 
@@ -53,7 +51,8 @@ async function makeRoom(
   announced: Announced,
   { user, token, most, at, adds }: Asking & { at: number; adds: number },
 ): Promise<TokenRefusal | undefined> {
-  await query(LOCK_COUNT, [user]);
+  // So that each counts the tokens before.
+  await query(LOCK_USERS, [[user]]);
   const [asker] = token === undefined ? [] : await query(LOCK, [token, at]);
   if (token !== undefined && asker?.is_live !== true) return 'caller ended';
   const [found] = await query(COUNT, [user, at]);
@@ -67,11 +66,10 @@ async function makeRoom(
   return undefined;
 }
 
-/** Locks the user before the token: a deletion of the user locks in the same order. */
-const LOCK_USER = statement`SELECT 1
+const LOCK_USER_OF = statement`SELECT 1
   FROM users
   WHERE id = (SELECT user_id FROM tokens WHERE id = $1)
-  FOR SHARE`;
+  FOR NO KEY UPDATE`;
 
 const LOCK = statement`SELECT user_id, bootstrap, replaced_by, ${IS_LIVE} AS is_live
   FROM tokens
@@ -93,8 +91,8 @@ function rotate(rotation: TokenRotation, asking?: Asking): Work<TokenRotationOut
   const { hash, createdAt: at, expiresAt } = replacement;
   const id = pathId(rotation.id);
   return async (query, announced) => {
-    if (asking) await query(LOCK_COUNT, [asking.user]);
-    await query(LOCK_USER, [id]);
+    // The user before the token, in the order of the deletion of a user. Only the one who asks: the id may be another's.
+    await (asking ? query(LOCK_USERS, [[asking.user]]) : query(LOCK_USER_OF, [id]));
     const [found] = await query(LOCK, [id, at]);
     if (!found || (asking && Number(found.user_id) !== asking.user)) return 'no token';
     if (found.bootstrap === true) return 'bootstrap';

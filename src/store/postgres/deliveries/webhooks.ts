@@ -2,25 +2,16 @@ import { USER_DISABLED } from '../../../access/users.ts';
 import type { Webhook, WebhookChange, WebhookStore } from '../../../webhooks/port.ts';
 import { ifFound, toWebhook, WEBHOOK_COLUMNS } from '../../rows.ts';
 import { type Database, pathId, type Query, type Row, statement } from '../engine/database.ts';
+import { LOCK_USERS } from '../engine/locks.ts';
 import type { Run, Work } from '../engine/writer.ts';
 import type { Announced } from '../replicas/hints.ts';
 import { momentOf } from './delivery-states.ts';
 
-/**
- * Creates of an owner's webhooks run one after another, so that each counts those before. The owner's row cannot be the
- * lock: two creates already share it, for their caller, and would deadlock.
- */
-const LOCK_COUNT = statement`SELECT pg_advisory_xact_lock(hashtextextended('plant-store: webhooks', $1))`;
-
 const INSERT = statement`INSERT INTO webhooks (owner, id, url, description, rate, status, private_key, public_key, created_at)
-  SELECT u.id, $2, $3, $4, $5, 'enabled', $6, $7, $8
-  FROM (
-    SELECT id
-    FROM users
-    WHERE id = $1 AND deleted_at IS NULL
-    FOR SHARE
-  ) u
-  WHERE (SELECT count(*) FROM webhooks WHERE owner = $1 AND status <> 'deleted') < $9
+  SELECT id, $2, $3, $4, $5, 'enabled', $6, $7, $8
+  FROM users
+  WHERE id = $1 AND deleted_at IS NULL
+    AND (SELECT count(*) FROM webhooks WHERE owner = $1 AND status <> 'deleted') < $9
   RETURNING 1`;
 
 const INSERT_SECRETS = statement`INSERT INTO webhook_secrets (webhook, created_at, secret)
@@ -165,7 +156,8 @@ export function webhookStore({ read }: Pick<Database, 'read'>, run: Run): Webhoo
     createWebhook: (webhook, most, caller) =>
       run(async (query) => {
         const { owner, id, url, description, rate, privateKey, publicKey, createdAt, secrets } = webhook;
-        await query(LOCK_COUNT, [owner]);
+        // So that each create counts the webhooks before.
+        await query(LOCK_USERS, [[owner]]);
         const values = [owner, id, url, description, rate, privateKey, publicKey, createdAt, most];
         if ((await query(INSERT, values)).length === 0) return false;
         await query(INSERT_SECRETS, [id, createdAt, secrets]);

@@ -22,10 +22,10 @@ export const LOCKS = {
  * wait to change the user, which under load would never happen.
  */
 export function lockUsers(ids: readonly number[]): Bound {
-  return { statement: LOCK, values: [[...new Set(ids)]] };
+  return { statement: LOCK_USERS, values: [[...new Set(ids)]] };
 }
 
-const LOCK = statement`SELECT 1
+export const LOCK_USERS = statement`SELECT 1
   FROM users
   WHERE id = ANY($1::int8[])
   ORDER BY id

@@ -3,7 +3,7 @@ import type { Caller } from '../../../idempotency/port.ts';
 import { database as limits } from '../../../limits.ts';
 import type { EndedBatch, Measures, QueueReading } from '../../../observability/port.ts';
 import { COMMAND_BYTES, groupCommit } from '../../batch.ts';
-import { fault, KEY_USED, refuseUndone } from '../../write-outcomes.ts';
+import { fault, refuseUndone } from '../../write-outcomes.ts';
 import { forCaller } from '../plants/idempotency.ts';
 import { type Announced, nothingAnnounced } from '../replicas/hints.ts';
 import type { Bound, Database, Query, Row } from './database.ts';
@@ -107,8 +107,7 @@ export function createWriter(database: Database, publish: (announced: Announced)
         return carryOut(commands, mayBegin, true);
       if (commands.length > 1)
         return (await Array.fromAsync(commands, (command) => carryOut([command], mayBegin))).flat();
-      // Another replica took the key, or is about to.
-      return [sqlState(error) === UNIQUE_VIOLATION ? KEY_USED : fault(error)];
+      return [fault(error)];
     }
     // It is committed: a failure from here on must not run it again.
     try {

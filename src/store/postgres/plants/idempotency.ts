@@ -18,7 +18,11 @@ export function removeOver(requests: readonly Once[]): Bound {
   return { statement: REMOVE_OVER, values: [JSON.stringify(keys)] };
 }
 
-const ACTIVE = statement`SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL AND deleted_at IS NULL FOR SHARE`;
+/** Exclusively, as in `lockUsers`; what the work counts of its caller's also stays true. */
+const ACTIVE = statement`SELECT 1
+  FROM users
+  WHERE id = $1 AND disabled_at IS NULL AND deleted_at IS NULL
+  FOR NO KEY UPDATE`;
 
 const EXISTS = statement`SELECT 1 FROM idempotency WHERE user_id = $1 AND request = $2`;
 
@@ -27,7 +31,7 @@ const INSERT = statement`INSERT INTO idempotency (user_id, request, fingerprint,
 
 /**
  * Runs work, unless its caller is disabled or deleted or its key has a record; records the answer if the work had an
- * effect. Fails with `UNIQUE_VIOLATION` when another replica was faster.
+ * effect.
  */
 export async function forCaller<T>(
   query: Query,
