@@ -167,6 +167,38 @@ describe('lanes of several replicas', () => {
       assert.deepEqual(rows, [{ is_owned: true, fence: 2 }]);
     });
 
+    for (const { name, isKnown } of [
+      { name: 'a lane', isKnown: true },
+      { name: 'a lane that never had an owner', isKnown: false },
+    ]) {
+      test(`${name} is not taken from a replica that began and took it meanwhile`, async () => {
+        const { one, owner, hook } = await two(1);
+        const watcher = new pg.Client({ connectionString: database.url });
+        await watcher.connect();
+        stopping.push(() => watcher.end());
+        if (isKnown) {
+          await one.take(hook);
+          await one.owners.giveBack([hook], false);
+        }
+        await sql('BEGIN');
+        await session.query(
+          `INSERT INTO lanes AS l (webhook, subscriber, replica, fence) VALUES ($1, $2, 'new', 1)
+           ON CONFLICT (webhook) DO UPDATE SET replica = 'new', fence = l.fence + 1`,
+          [hook, owner],
+        );
+        const taken = one.take(hook);
+        await until(async () => {
+          const { rows } = await watcher.query(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          );
+          return rows.length > 0 || undefined;
+        });
+        await sql(`INSERT INTO replicas SELECT 'new', alive_until, true FROM replicas LIMIT 1`);
+        await sql('COMMIT');
+        assert.equal(await taken, undefined);
+      });
+    }
+
     test('a search finds unowned lanes and those of this replica', async () => {
       const { one, hook } = await two(1);
       const other = await replica();

@@ -63,9 +63,12 @@ const MEMBERS = urgent(statement`SELECT ${DATABASE_TIME} AS time, array(
     WHERE r.dispatches AND ${IS_ALIVE}
   ) AS members`);
 
-/** Live replicas keep their lanes. Locks in the same order as `deliveries/outcomes.ts`. */
+/**
+ * Live replicas keep their lanes. One that began after this statement is not among `others`: that it took a lane shows
+ * by the fence. Locks in the same order as `deliveries/outcomes.ts`.
+ */
 const TAKE = statement`WITH ${othersThan('$2')}, free AS MATERIALIZED (
-    SELECT w.id AS webhook, w.owner AS subscriber
+    SELECT w.id AS webhook, w.owner AS subscriber, coalesce(l.fence, 0) + 1 AS fence
     FROM webhooks w
     LEFT JOIN lanes l ON l.webhook = w.id
     WHERE w.id = ANY ($1::text[]) AND w.status = 'enabled' AND ${IS_FREE}
@@ -77,13 +80,13 @@ const TAKE = statement`WITH ${othersThan('$2')}, free AS MATERIALIZED (
     FOR NO KEY UPDATE
   ), taken AS (
     INSERT INTO lanes AS l (webhook, subscriber, replica, fence)
-    SELECT f.webhook, f.subscriber, $2, 1
+    SELECT f.webhook, f.subscriber, $2, f.fence
     FROM free f
     LEFT JOIN known k ON k.webhook = f.webhook
     ORDER BY f.webhook
     ON CONFLICT (webhook) DO UPDATE
-    SET replica = excluded.replica, fence = l.fence + 1
-    WHERE ${IS_FREE}
+    SET replica = excluded.replica, fence = excluded.fence
+    WHERE l.fence = excluded.fence - 1
     RETURNING webhook, fence
   )
   SELECT t.webhook, t.fence, k.replica IS NOT NULL AS is_inherited, nullif(k.replica, '${USED}') AS left_by
