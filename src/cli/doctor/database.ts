@@ -79,10 +79,11 @@ function schemaOf({ schema, isCopying }: DatabaseSummary): Finding {
 const LISTENING = 1;
 
 function connectionsOf(
-  { mostConnections, mostOfRole, connections: open }: DatabaseSummary,
+  { mostConnections, mostOfRole, connections, connectionsOfRole }: DatabaseSummary,
   wanted: number | undefined,
 ): Finding {
   const most = mostOfRole === -1 ? mostConnections : Math.min(mostConnections, mostOfRole);
+  const open = most === mostOfRole ? connectionsOfRole : connections;
   const text = `${open} of ${most} are open`;
   if (wanted === undefined) return ok('Connections', text);
   const replicas = Math.floor(most / (wanted + LISTENING));

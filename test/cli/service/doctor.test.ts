@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
 import { chmod, link, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -6,6 +7,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { basename } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import pg from 'pg';
 import { compareClocks } from '../../../src/cli/doctor/check.ts';
 import { checkDatabase } from '../../../src/cli/doctor/database.ts';
 import { checkClock } from '../../../src/cli/doctor/store.ts';
@@ -247,6 +249,29 @@ test('doctor checks a database: its version, store, connections and clock; and t
   assert.match(made.of('Store')[0]?.text ?? '', /^schema \d+$/);
   assert.match(made.of('Connections')[0]?.text ?? '', /DATABASE_CONNECTIONS=1000 allows 0 replicas/);
   assert.match(made.of('Clock')[0]?.text ?? '', /agrees with the database/);
+});
+
+test('doctor counts the connections of other roles, and those of a role with a limit alone', async (t) => {
+  const database = await makeDatabase();
+  const role = `role_${randomBytes(6).toString('hex')}`;
+  await administer(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'plants'`);
+  const { href } = Object.assign(new URL(database.url), { username: role, password: 'plants' });
+  const others = Array.from({ length: 3 }, () => new pg.Client({ connectionString: database.url }));
+  t.after(async () => {
+    for (const other of others) await other.end();
+    await administer(database.url, `DROP ROLE ${role}`);
+    await database.drop();
+  });
+  for (const other of others) await other.connect();
+  const settings = readStoreConfig({ DATABASE_URL: href }, {});
+  const found = async () => {
+    const findings = await Array.fromAsync(checkDatabase(parseDatabaseUrl(href), settings, undefined));
+    return findings.find(({ name }) => name === 'Connections')?.text ?? '';
+  };
+  const text = await found();
+  assert.ok(Number.parseInt(text, 10) > others.length, text);
+  await administer(database.url, `ALTER ROLE ${role} CONNECTION LIMIT 20`);
+  assert.equal(await found(), '1 of 20 are open');
 });
 
 test('doctor finds what keeps a service from a database: missing rights, and an unfinished copy', async (t) => {

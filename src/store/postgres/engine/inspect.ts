@@ -5,10 +5,14 @@ import { type Database, type Row, statement } from './database.ts';
 
 export type DatabaseSummary = Awaited<ReturnType<typeof inspectDatabase>>;
 
+/** Other columns hide sessions of other roles. Processes of the server have no user, or no database. */
+const OPEN = `SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL`;
+
 const SERVER = statement`SELECT current_setting('server_version') AS version,
     current_setting('max_connections')::int AS most_connections,
     (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user) AS most_of_role,
-    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+    (${OPEN}) AS connections,
+    (${OPEN} AND usename = current_user) AS of_role,
     extract(epoch FROM clock_timestamp()) * 1000 AS now,
     to_regclass('migrations') IS NOT NULL AS is_made,
     to_regclass('copy_progress') IS NOT NULL AS is_copying`;
@@ -24,8 +28,9 @@ export async function inspectDatabase({ read }: Pick<Database, 'read'>) {
     /** The most connections that the server, and this role, may have; -1 for no limit. */
     mostConnections: Number(server.most_connections),
     mostOfRole: Number(server.most_of_role),
-    /** The connections of all clients to all databases. */
+    /** The connections of all clients, or of those with this role, to all databases. */
     connections: Number(server.connections),
+    connectionsOfRole: Number(server.of_role),
     /** Milliseconds since the Unix epoch. */
     now: Number(server.now),
     /** Whether a copy into the database is not done. */
