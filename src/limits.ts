@@ -180,6 +180,8 @@ export const writes = {
   desertedMs: 1 * SECOND,
   /** Commands in one transaction: enough to share the cost of a flush, few enough to stay short. */
   batchCommands: 1_000,
+  /** After a batch that outlasted its callers, batches are half as large. They double after one that took less than this. */
+  quickBatchMs: 1 * SECOND,
   /** How long another process (the command line) may hold the write lock. */
   lockWaitMs: 5 * SECOND,
   /** The write-ahead log is checkpointed from this many 4 KiB pages on: SQLite's own default. */

@@ -93,6 +93,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'writes.queueAgeMs': '503 `50300` with `Retry-After`; nothing was done.',
   'writes.desertedMs': 'If its client has closed the connection, the command is dropped: 503 `50300`.',
   'writes.batchCommands': 'Further commands go into the next transaction.',
+  'writes.quickBatchMs': 'The next batch is not larger.',
   'writes.lockWaitMs': '503 `50302`; nothing was done. A verb of the command line fails, exit code 1.',
   'storage.lookEveryMs':
     'Missing, replaced or cut files are noticed this late when nothing is written: `/readyz` answers 503, and the log says why.',

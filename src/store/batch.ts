@@ -60,6 +60,8 @@ export function groupCommit<Command>(
   let underWay: Promise<void> | undefined;
   let scheduled = false;
   let closed = false;
+  /** Commands in the next batch. One create may cause thousands of deliveries, so their number alone is no bound. */
+  let most: number = writes.batchCommands;
 
   function schedule(): void {
     if (scheduled || underWay) return;
@@ -87,10 +89,13 @@ export function groupCommit<Command>(
       return commands.map(() => failure);
     });
     watch?.stop();
+    const commitMs = elapsed() - begin;
+    if (batch.some(({ isAnswered }) => isAnswered)) most = Math.ceil(batch.length / 2);
+    else if (commitMs < writes.quickBatchMs) most = Math.min(writes.batchCommands, 2 * most);
     batchEnded?.({
       commands: batch.length,
       waitMs,
-      commitMs: elapsed() - begin,
+      commitMs,
       failures: [
         ...early,
         ...outcomes.flatMap((outcome, i) =>
@@ -168,7 +173,7 @@ export function groupCommit<Command>(
   function takeBatch(): Waiting<Command>[] {
     const end = queue.findIndex(({ command }, i) => {
       const before = queue[i - 1];
-      return i === writes.batchCommands || (before && !goTogether(before.command, command));
+      return i === most || (before && !goTogether(before.command, command));
     });
     const batch = queue.splice(0, end === -1 ? queue.length : end);
     putQueue(queue);

@@ -217,6 +217,29 @@ test('commands that started but do not end in time are answered 50301, each at i
   assert.deepEqual(failures, [[50301]]);
 });
 
+test('after a batch that outlasts its callers, batches are half as large until one is quick', async () => {
+  const { batches, commits, time, turn } = steered({
+    patience: { beginMs: 2000, answerMs: 4500, checkMs: 1 },
+  });
+  const late = Array.from({ length: 8 }, (_, n) => assert.rejects(commits.submit(n, 1), code(50301)));
+  await turn();
+  batches[0]?.mayBegin();
+  time.now += 4501;
+  await Promise.all(late);
+  const rest = Array.from({ length: 20 }, (_, n) => commits.submit(n, 1));
+  for (const tookMs of [0, writes.quickBatchMs, 0, 0, 0]) {
+    time.now += tookMs;
+    const batch = batches.at(-1);
+    batch?.end.resolve(batch.commands);
+    await turn();
+  }
+  await Promise.all(rest);
+  assert.deepEqual(
+    batches.map(({ commands }) => commands.length),
+    [8, 4, 4, 8, 4],
+  );
+});
+
 test('closing commits what is queued and refuses later commands with 50303', async () => {
   const { batches, commits, turn } = steered();
   const queued = commits.submit(1, 1);
