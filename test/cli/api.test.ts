@@ -8,6 +8,7 @@ import { unanswered } from '../../src/cli/api-failure.ts';
 import { type Outcome, run } from '../../testkit/processes/program.ts';
 import { failureOf, startRemote } from '../../testkit/processes/remote.ts';
 import { selfSigned } from '../../testkit/sockets/certificate.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 
 const TOKEN = 'pst_anything';
 
@@ -51,14 +52,8 @@ test('an invalid URL and an invalid token are reported together, and neither is 
   assert.doesNotMatch(stderr, /pass@|pst_/);
 });
 
-test('where nothing answers, a verb asks whether the service is running', async (t) => {
-  const url = await startStranger(t, () => {});
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const address = closed.address();
-  assert.ok(typeof address === 'object' && address !== null);
-  closed.close();
-  const gone = url.replace(/\d+$/, String(address.port));
+test('where nothing answers, a verb asks whether the service is running', async () => {
+  const gone = `http://127.0.0.1:${await freePort()}`;
   assert.equal(
     failureOf(await list(gone)),
     `error: Nothing answers at ${gone}. Is the service running (plant-store serve)? To use another URL: --url.`,

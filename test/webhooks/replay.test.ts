@@ -5,6 +5,7 @@ import { type Receiver, startReceiver } from '../../testkit/receivers/receiver.t
 import { eventually } from '../../testkit/service/eventually.ts';
 import { eventsIn, ownerOf } from '../../testkit/service/owner.ts';
 import { type Service, startService } from '../../testkit/service/service.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 import { keptStore } from '../../testkit/stores/kept-store.ts';
 
 const ENV = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_RETRY_SCHEDULE: '0s,20ms' };
@@ -43,7 +44,7 @@ describe('a replay', { concurrency: true }, () => {
 
   test('after a receiver was down for the whole schedule every event arrives, and is retried', async (t) => {
     const { owner } = await newOwner(t);
-    const gone = await newReceiver(t);
+    const gone = await newReceiver(t, await freePort());
     await gone.stop();
     const webhook = await owner.subscribe(gone);
     await owner.create(3);

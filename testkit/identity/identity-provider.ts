@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { scopes } from '../../src/access/scopes.ts';
+import { freePort } from '../sockets/free-port.ts';
 
 /** A real OpenID provider on loopback, whose clients are users: each gets tokens for itself. */
 export type IdentityProvider = {
@@ -59,9 +59,9 @@ export async function startIdentityProvider(users: readonly string[] = ['ann']):
     await once(server, 'close');
   };
 
-  await listen(0);
-  // A server that listens on a port has an address of this kind.
-  const { port } = server.address() as AddressInfo;
+  // No other server gets it between `down` and `up`.
+  const port = await freePort();
+  await listen(port);
   const issuer = `http://127.0.0.1:${port}`;
   serve = await openProvider(issuer, published, users);
 

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PROGRAM } from '../../../testkit/processes/executable.ts';
 import { launch, outcomeOf, run, untilSaid, withFolder } from '../../../testkit/processes/program.ts';
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { rowsAt, withImport, wordsOf } from './importing.ts';
 
 const ADDED = { status: 201 };
@@ -70,7 +71,7 @@ test('an import that continues waits for a service that restarts, until Ctrl+C',
   await withFolder(async (folder) => {
     const file = join(folder, 'p.csv');
     writeFileSync(file, 'name\nAlder\nBeech\n');
-    const receiver = await startReceiver();
+    const receiver = await startReceiver(await freePort());
     t.after(receiver.stop);
     const env = { PLANT_STORE_URL: receiver.url, PLANT_STORE_TOKEN: 'x' };
     const load = ['plant', 'import', file, '--concurrency', '1'];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect, createServer as createTcpServer } from 'node:net';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -10,6 +10,7 @@ import { failureOf, NOT_SIGNED } from '../../../src/webhooks/sending/attempt.ts'
 import { startReceiver } from '../../../testkit/receivers/receiver.ts';
 import { deliveryTo, senderWith } from '../../../testkit/receivers/sending.ts';
 import { startWatch } from '../../../testkit/service/running-time.ts';
+import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { listening } from '../../../testkit/sockets/socket-server.ts';
 
 const sender = senderWith();
@@ -130,9 +131,7 @@ test('the duration of an attempt does not depend on the clock, which may be set 
 });
 
 test('a refused connection is a failure with the address tried', async () => {
-  const server = await listening(createTcpServer(), 'http');
-  await server[Symbol.asyncDispose]();
-  const attempt = await sender.send(deliveryTo(server.url));
+  const attempt = await sender.send(deliveryTo(`http://127.0.0.1:${await freePort()}/`));
   assert.equal(attempt.error, 'The receiver refused the connection.');
   assert.equal(attempt.address, '127.0.0.1');
 });
