@@ -9,6 +9,7 @@ const files = globSync('**/*.md', {
   cwd: ROOT,
   exclude: (name) => /(?:^|\/)(?:node_modules|data|\.git|\.cache)$/.test(name),
 });
+assert.notEqual(files.length, 0);
 
 test('every relative link in the documentation points to a file, and its fragment to a heading', () => {
   const broken = files.flatMap((file) =>

@@ -115,7 +115,9 @@ test('a column without a heading gets no heading, and the typed part of a dialog
 });
 
 test('every picture is inline, has a text alternative, and is the same in the dark', () => {
-  for (const file of globSync('docs/**/*.svg', { cwd: join(import.meta.dirname, '..', '..') })) {
+  const files = globSync('docs/**/*.svg', { cwd: join(import.meta.dirname, '..', '..') });
+  assert.notEqual(files.length, 0);
+  for (const file of files) {
     const svg = readFileSync(join(import.meta.dirname, '..', '..', file), 'utf8');
     assert.match(svg, /role="img" aria-labelledby="title desc"/, file);
     assert.match(svg, /<title id="title">[^<]+<\/title>\s*<desc id="desc">[^<]{80,}/, file);
