@@ -13,6 +13,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { settings } from '../../src/config/settings.ts';
 import { TOKEN } from '../../testkit/processes/server.ts';
 import { startService } from '../../testkit/service/service.ts';
+import { freePort } from '../../testkit/sockets/free-port.ts';
 
 /** Checks the manifests as far as possible without a cluster or a container. */
 
@@ -149,7 +150,7 @@ test('the health check of the image succeeds with a running service, and fails w
   const service = await startService();
   assert.equal(await exitCode(service.port), 0);
   await service.stop();
-  assert.equal(await exitCode(service.port), 1);
+  assert.equal(await exitCode(await freePort()), 1);
 });
 
 /** TypeScript's errors for the resources as literals of their types, including unknown members. */
