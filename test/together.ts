@@ -31,8 +31,8 @@ function endLate(): void {
   }, END_MS).unref();
 }
 
-/** Where a file starts a service or a database as it is loaded. */
-const LOAD_MS = 60_000;
+/** Only a hang reaches it, also where a file starts a service or a database as it is loaded. */
+const LOAD_MS = 300_000;
 
 async function load(files: readonly string[]): Promise<void> {
   for (const file of files) {

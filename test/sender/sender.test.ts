@@ -22,6 +22,9 @@ import { makeStoreDatabase, openStoreIn } from '../../testkit/stores/postgres.ts
 
 const { ids, clock, random } = systemRuntime(silentLog);
 
+/** The lease of a dead thread takes 10 s to end. */
+const SETTLED_MS = 60_000;
+
 const threads: Worker[] = [];
 process.on('worker', (worker) => threads.push(worker));
 
@@ -105,8 +108,10 @@ async function sending(t: TestContext, open = onSqlite, { nameServers = [], lane
   }
 
   async function settled(webhook: string): Promise<void> {
-    await eventually('end of the deliveries', async () =>
-      (await store.deliveries.health(webhook)).waiting === 0 ? true : undefined,
+    await eventually(
+      'end of the deliveries',
+      async () => ((await store.deliveries.health(webhook)).waiting === 0 ? true : undefined),
+      SETTLED_MS,
     );
   }
   return { store, path, receiver, sender, errors, warned, subscribe, create, settled };

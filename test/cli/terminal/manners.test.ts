@@ -29,8 +29,10 @@ async function verbsFrom(path: readonly string[]): Promise<Verb[]> {
   assert.deepEqual({ path, code, stderr }, { path, code: 0, stderr: '' });
   const commands = [...stdout.matchAll(COMMANDS)].map(([, lines = '']) => lines).join('');
   const names = [...commands.matchAll(/^ {2}(\w\S*)/gm)].map(([, name = '']) => name);
-  const below = names.map((name) => verbsFrom([...path, name]));
-  return [{ path, help: stdout }, ...(await Promise.all(below)).flat()];
+  const found: Verb[] = [{ path, help: stdout }];
+  // Not at once: each is a thread that loads the whole program.
+  for (const name of names) found.push(...(await verbsFrom([...path, name])));
+  return found;
 }
 
 const verbs = await verbsFrom([]);

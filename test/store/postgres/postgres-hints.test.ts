@@ -16,7 +16,9 @@ import { type Given, given } from '../../../testkit/stores/given.ts';
 import { lanesOf } from '../../../testkit/stores/lanes.ts';
 import { makeStoreDatabase, openStoreIn, type TestDatabase } from '../../../testkit/stores/postgres.ts';
 
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 20_000;
+/** How long a store may take to close. */
+const CLOSE_MS = 5_000;
 /** Identifies the connections on which replicas listen. */
 const LISTENER = 'plant-store hints';
 const NO_WEBHOOK = 'wh_01m7z02m7x637zxgvk0qdznc5j';
@@ -145,7 +147,7 @@ describe('hints', () => {
 
   test('a store closes while its connection for hints is being opened', async () => {
     const store = await open();
-    await soon<void>((done) => void store.close().then(done));
+    await soon<void>((done) => void store.close().then(done), CLOSE_MS);
   });
 
   test('a store closes soon although the connection for hints does not answer', async (t) => {
@@ -153,7 +155,7 @@ describe('hints', () => {
     t.after(proxy.stop);
     const store = await openListening({ url: parseDatabaseUrl(proxy.url) });
     assert.equal(proxy.hush(), 1);
-    await soon<void>((done) => void store.close().then(done));
+    await soon<void>((done) => void store.close().then(done), CLOSE_MS);
   });
 });
 
@@ -197,11 +199,11 @@ function toldOf(store: Store, owner: number): Promise<unknown> {
 }
 
 /** Resolves with the value of a callback, which must come soon. */
-function soon<T>(listen: (done: (value: T) => void) => void): Promise<T> {
+function soon<T>(listen: (done: (value: T) => void) => void, patienceMs = PATIENCE_MS): Promise<T> {
   const late = new AbortController();
   return Promise.race([
     new Promise<T>(listen),
-    pause(PATIENCE_MS, undefined, { signal: late.signal }).then(() => {
+    pause(patienceMs, undefined, { signal: late.signal }).then(() => {
       throw new Error('it takes too long');
     }),
   ]).finally(() => late.abort());

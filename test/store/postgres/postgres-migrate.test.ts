@@ -320,7 +320,7 @@ for (const partitions of [undefined, 2]) {
   });
 }
 
-test('a build that waits only after it has read the table says so', { timeout: 30_000 }, async (t) => {
+test('a build that waits only after it has read the table says so', async (t) => {
   const { url, database, connect } = await withoutPendingIndexes(t);
   const [builder, writer] = [await connect(), await connect()];
   await administer(
@@ -348,7 +348,7 @@ test('a build that waits only after it has read the table says so', { timeout: 3
   assert.ok((await validIndexes(url)).some((text) => text.includes('held(event)')));
 });
 
-test('a build does not wait for what looks whether it waits', { timeout: 30_000 }, async (t) => {
+test('a build does not wait for what looks whether it waits', async (t) => {
   const { database, connect } = await withoutPendingIndexes(t);
   const builder = await connect();
   const bounds = { ...buildsAll, migrationTellMs: 1 };
