@@ -8,7 +8,7 @@ import type { PlantId } from '../../../src/plants/plant.ts';
 import type { NewPlant } from '../../../src/plants/port.ts';
 import { silentLog } from '../../../src/runtime.ts';
 import type { Lanes } from '../../../src/store/lane-threads.ts';
-import { type Database, openDatabase } from '../../../src/store/postgres/engine/database.ts';
+import { type Database, openDatabase, statement } from '../../../src/store/postgres/engine/database.ts';
 import { batched, type Command, createWriter } from '../../../src/store/postgres/engine/writer.ts';
 import { creates } from '../../../src/store/postgres/plants/creates.ts';
 import { deletes } from '../../../src/store/postgres/plants/plant-deletes.ts';
@@ -37,6 +37,8 @@ describe('writes of several replicas at once', () => {
   let session: pg.Client;
   let watcher: pg.Client;
   const opened: Pick<Store, 'close'>[] = [];
+  /** Logged in beforehand: the second write of a test starts while the first one waits for a lock, at most 2 s. */
+  const idle: Database[] = [];
 
   before(async () => {
     database = await makeStoreDatabase();
@@ -49,6 +51,7 @@ describe('writes of several replicas at once', () => {
     second = await open();
     session = await connect();
     watcher = await connect();
+    for (let n = 0; n < 2; n++) idle.push(await openWay());
   });
   after(async () => {
     await session.end();
@@ -71,13 +74,15 @@ describe('writes of several replicas at once', () => {
 
   /** Runs commands as one batch, like another replica. */
   async function write(...commands: Command[]): Promise<readonly unknown[]> {
-    return createWriter(await openWay(), async () => {})(commands, () => true);
+    const way = idle.pop() ?? (await openWay());
+    return createWriter(way, async () => {})(commands, () => true).finally(() => idle.push(way));
   }
 
   async function openWay(): Promise<Database> {
     const url = parseDatabaseUrl(database.url);
     const way = openDatabase({ url, connections: 1, pooled: false, log: silentLog });
     opened.push(way);
+    await way.read(statement`SELECT 1`);
     return way;
   }
 

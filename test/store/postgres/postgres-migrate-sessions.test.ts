@@ -27,11 +27,10 @@ before(async () => {
 });
 after(() => server.leave());
 
-/** Opens a database whose new sessions begin with these settings; `other` is without them. */
+/** Opens a database whose new sessions begin with these settings; `other` and that of `untilFound` are without them. */
 async function opened(t: TestContext, { url, drop }: TestDatabase, settings: Record<string, string> = {}) {
   // Before they apply.
-  const other = new pg.Client({ connectionString: url });
-  await other.connect();
+  const [other, watcher] = [await connect(url), await connect(url)];
   const name = new URL(url).pathname.slice(1);
   for (const [setting, value] of Object.entries(settings)) {
     await administer(url, `ALTER DATABASE ${name} SET ${setting} = '${value}'`);
@@ -39,14 +38,20 @@ async function opened(t: TestContext, { url, drop }: TestDatabase, settings: Rec
   const parts = { connections: 2, pooled: false, log: silentLog };
   const database = openDatabase({ url: parseDatabaseUrl(url), ...parts });
   t.after(async () => {
-    await Promise.all([other.end(), database.close()]);
+    await Promise.all([other.end(), watcher.end(), database.close()]);
     await drop();
   });
   /** Resolves once the query finds a row. A transaction would see the same sessions each time. */
   async function untilFound(query: string): Promise<void> {
-    while ((await administer(url, query)).rowCount === 0) await pause(20);
+    while ((await watcher.query(query)).rowCount === 0) await pause(20);
   }
   return { url, database, other, untilFound };
+}
+
+async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  return client;
 }
 
 /** A store of the version before the index of events by plant, with an event. */
@@ -111,9 +116,8 @@ test("the role's timeouts do not end an index build", async (t) => {
 
 test('a build that the server continues after its program was killed is waited for, not repeated', async (t) => {
   const { url, database, other, untilFound } = await opened(t, await withoutIndex());
-  const killed = new pg.Client({ connectionString: url });
+  const killed = await connect(url);
   killed.on('error', () => {});
-  await killed.connect();
   // Its snapshot is older than the index: the build waits for its end.
   await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT');
   const build = `CREATE INDEX CONCURRENTLY events_by_plant ON events (owner, plant, id) WHERE type = 'plant.created'`;
