@@ -302,13 +302,16 @@ test('what the database refuses is logged without rows and values, whatever the 
 });
 
 /** The timer of a socket in the kernel: its kind, and in how long it fires. */
-async function timerOf({ localPort = 0 }: Socket): Promise<{ kind: string; ms: number } | undefined> {
-  const port = localPort.toString(16).toUpperCase().padStart(4, '0');
+async function timerOf({ localPort, remotePort }: Socket): Promise<{ kind: string; ms: number } | undefined> {
+  // Connections to other servers may have the same local port.
+  const [own = '', its = ''] = [localPort, remotePort].map(
+    (port = 0) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`,
+  );
   const lines = (await readFile('/proc/net/tcp', 'utf8')).split('\n').map((line) => line.trim().split(/\s+/));
   // An earlier connection from the same port may still wait for its end.
   const isOpen = (state: string | undefined) => state === '01';
   const timer = lines
-    .find(([, local, , state]) => local?.endsWith(`:${port}`) && isOpen(state))?.[5]
+    .find(([, local, remote, state]) => local?.endsWith(own) && remote?.endsWith(its) && isOpen(state))?.[5]
     ?.split(':');
   // In hundredths of a second.
   return timer && { kind: timer[0] ?? '', ms: 10 * Number.parseInt(timer[1] ?? '', 16) };

@@ -387,7 +387,8 @@ describe('lanes of several replicas', () => {
       await maker.create(owner, undefined, { at: at() });
       await receiver.receive(1);
       const tookMs = watch.ms();
-      assert.ok(tookMs < 1_500, `after ${tookMs} ms`);
+      // After a slow search the next one comes after 2 s.
+      assert.ok(tookMs < 3_000, `after ${tookMs} ms`);
     });
 
     test('a new replica gets its share under load, and nothing is sent twice', async () => {
