@@ -14,7 +14,8 @@ import { freePort } from '../../../testkit/sockets/free-port.ts';
 import { listening } from '../../../testkit/sockets/socket-server.ts';
 
 const sender = senderWith();
-const hasty = senderWith({ attemptMs: 100 });
+/** Long enough to connect, on a busy machine as well. */
+const hasty = senderWith({ attemptMs: 1_000 });
 
 test('an attempt has the 15 s that the contract gives it', () => {
   assert.equal(limits.attemptMs, 15_000);
@@ -108,10 +109,10 @@ test('a receiver that never answers costs one deadline', async () => {
   receiver.usually('hang');
   using watch = startWatch();
   const attempt = await hasty.send(deliveryTo(receiver.url));
-  assert.ok(watch.ms() < 1000, `${watch.ms()} ms`);
-  assert.equal(attempt.error, 'There was no response within 0.1 s.');
+  assert.ok(watch.ms() < 5_000, `${watch.ms()} ms`);
+  assert.equal(attempt.error, 'There was no response within 1 s.');
   assert.deepEqual([attempt.status, attempt.address], [undefined, '127.0.0.1']);
-  assert.ok(attempt.durationMs >= 99, `${attempt.durationMs} ms`);
+  assert.ok(attempt.durationMs >= 999, `${attempt.durationMs} ms`);
   await receiver.stop();
 });
 
