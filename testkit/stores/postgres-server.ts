@@ -58,8 +58,11 @@ async function serverIn(t: Ending, folder: string): Promise<DatabaseServer> {
     onLog,
     onError: onLog,
   });
+  /** Resolves if it ends before it accepts writes: the package would wait for that end once more. */
+  let failed: Promise<void> | undefined;
+  const stop = () => Promise.race([server.stop(), failed]);
   t.after(async () => {
-    await server.stop();
+    await stop();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -68,14 +71,16 @@ async function serverIn(t: Ending, folder: string): Promise<DatabaseServer> {
     port,
     async start() {
       // Resolves once the server accepts writes; rejects when it ends, even later.
-      server.start().catch(() => onLog('it ended'));
+      failed = new Promise((resolve) => {
+        server.start().catch(() => resolve(onLog('it ended')));
+      });
       const end = performance.now() + PATIENCE_MS;
       while (!(await answers(url))) {
         if (performance.now() > end) throw new Error(`PostgreSQL did not start: ${said.join('')}`);
         await pause(20);
       }
     },
-    stop: () => server.stop(),
+    stop,
     run: (sql) => administer(url, sql),
     async write(file, content) {
       const { uid, gid } = await stat(folder);
