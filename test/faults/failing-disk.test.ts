@@ -8,6 +8,7 @@ import {
   whyNoFaults,
 } from '../../bench/faults/disk-faults.ts';
 import { storePath } from '../../src/config/config.ts';
+import { processes } from '../../src/limits.ts';
 import { checkListed, createUntilFailed, type Sent } from '../../testkit/processes/creates.ts';
 import { leftBehind } from '../../testkit/processes/left-behind.ts';
 import { makePlace, type Place } from '../../testkit/processes/place.ts';
@@ -165,6 +166,7 @@ test('when a flush fails, pending requests are answered before the process ends'
   const clients = await Promise.all(Array.from({ length: 16 }, () => openRaw(server.port)));
   const upload = await openRaw(server.port);
   await upload.send(request.slice(0, -5));
+  const begun = performance.now();
   faults.arm({ op: 'fsync', error: 'EIO', action: 'doneButError' });
   await Promise.all(clients.map((client) => client.send(request)));
   const answers = await Promise.all(clients.map((client) => client.answer()));
@@ -177,7 +179,11 @@ test('when a flush fails, pending requests are answered before the process ends'
   // A slow upload, which ends after the service has stopped listening.
   await eventually('end of the listening', () => failureToConnect(server.port));
   await upload.send(request.slice(-5));
-  assert.match((await upload.answer()).text, /"error":5030[23],/);
+  const late = await upload.answer().catch((error: unknown) => {
+    // On a machine this slow the service ends before the rest of the upload arrives.
+    if (performance.now() - begun < processes.lastAnswersMs) throw error;
+  });
+  if (late) assert.match(late.text, /"error":5030[23],/);
 
   const { code, stderr } = await server.ended;
   assert.equal(code, 1);

@@ -10,7 +10,7 @@ import { administer, makeStoreDatabase } from '../../testkit/stores/postgres.ts'
 
 test('a delivery that kills the service in each attempt fails after its schedule, and all others arrive', (t) =>
   // The others arrive before the second attempt. Otherwise they would come first, and it might not be sent alone.
-  poison(t, 2, { WEBHOOK_RETRY_SCHEDULE: '0s,3s' }));
+  poison(t, 2, { WEBHOOK_RETRY_SCHEDULE: '0s,8s' }));
 
 test('the same with the store in PostgreSQL, where each death is a lost lease', async (t) => {
   const database = await makeStoreDatabase();

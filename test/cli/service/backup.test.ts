@@ -273,7 +273,7 @@ async function backupUntil(
 for (const [what, isReached] of STAGES) {
   test(`the next backup, of any name, removes what one left that was killed when ${what}`, async () => {
     await withStoreFolder(async (folder) => {
-      addPlants(folder, 100_000);
+      addPlants(folder, 300_000);
       await withFolder(async (other) => {
         const { kill, ended } = await backupUntil(isReached, [folder, join(other, 'monday')]);
         kill();
@@ -282,7 +282,7 @@ for (const [what, isReached] of STAGES) {
         const file = join(other, 'tuesday');
         wordsOf(await backUp(folder, file));
         assert.deepEqual(await readdir(other), ['tuesday']);
-        assert.equal(plantsIn(file), 100_000);
+        assert.equal(plantsIn(file), 300_000);
       });
     });
   });
