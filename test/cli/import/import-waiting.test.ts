@@ -170,7 +170,14 @@ for (const verb of ['import', 'export']) {
 /** Whether a thread is opening a pipe that nobody else has opened. */
 function waitsForPipe(pid = 0): boolean {
   const threads = readdirSync(`/proc/${pid}/task`);
-  return threads.some((id) => readFileSync(`/proc/${pid}/task/${id}/wchan`, 'utf8') === 'wait_for_partner');
+  return threads.some((id) => {
+    try {
+      return readFileSync(`/proc/${pid}/task/${id}/wchan`, 'utf8') === 'wait_for_partner';
+    } catch {
+      // The thread has ended meanwhile.
+      return false;
+    }
+  });
 }
 
 test('a file removed during its import is reported', async (t) => {
