@@ -78,13 +78,13 @@ test('a stream that is refused for too many streams shows no rate limit', async 
     await page.getByRole('link', { name: 'Alder' }).waitFor();
     const json = { error: 42900, message: 'You have 32 event streams.' };
     await stream.fulfill({ status: 429, json });
+    await page.unrouteAll();
     await page.getByText(/^The live connection is lost; reconnecting\./).waitFor();
     assert.equal(await page.getByText('limits how often').count(), 0);
 
     // The stream that opens later begins after this plant.
     await page.getByLabel('Live').uncheck();
     await create('/plants', token, { name: 'Birch' });
-    await page.unrouteAll();
     await page.clock.runFor(6_000);
     await page.getByRole('button', { name: 'Refresh: there may be changes' }).waitFor();
   });
