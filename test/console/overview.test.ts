@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startConsole } from '../../testkit/browser/console.ts';
 import { inspect } from '../../testkit/browser/inspect.ts';
 
 const { browser, create, receiver, service } = await startConsole();
+
+const HOUR_MS = 3_600_000;
+const LONGEST_TEST_MS = 60_000;
 
 test('a user with no data is shown where to begin', async () => {
   const token = await service.tokenFor('a beginner');
@@ -16,6 +20,9 @@ test('a user with no data is shown where to begin', async () => {
 });
 
 test('the overview shows activity and what needs attention, in numbers and charts', async () => {
+  // The chart has a bar for each hour, and all plants are to be in the last one.
+  const leftMs = HOUR_MS - (Date.now() % HOUR_MS);
+  if (leftMs < LONGEST_TEST_MS) await pause(leftMs);
   const token = await service.tokenFor('a gardener');
   await create('/webhooks', token, { url: `${receiver.url}/good`, description: 'The shop' });
   for (let n = 0; n < 5; n++) await create('/plants', token, { name: `Alder ${n}` });
