@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startBrowser } from '../../testkit/browser/browser.ts';
 import { addPlant, blocksOf, copyProject, startNewcomer, turnTo } from '../../testkit/processes/newcomer.ts';
 
@@ -75,6 +76,7 @@ async function untilListening(port: number): Promise<void> {
   while (Date.now() < end) {
     const answer = await fetch(`http://127.0.0.1:${port}`).catch(() => undefined);
     if (answer) return void (await answer.text());
+    await pause(20);
   }
   throw new Error('The receiver does not listen.');
 }

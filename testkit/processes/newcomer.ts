@@ -59,9 +59,10 @@ export async function startNewcomer(start: string, place: Place): Promise<Newcom
   const port = await freePort();
   const fill = (text: string) =>
     text
+      // First: the service's own port may contain it.
+      .replaceAll('4000', String(port))
       .replaceAll('http://127.0.0.1:3000', service.url)
-      .replaceAll('pst_…', service.token)
-      .replaceAll('4000', String(port));
+      .replaceAll('pst_…', service.token);
   const receiver = join(place.folder, 'examples', 'receiver.mjs');
   writeFileSync(receiver, fill(readFileSync(receiver, 'utf8')));
   return {
