@@ -64,7 +64,7 @@ export const bounds: Readonly<Record<LimitName, string>> = {
   'access.labelLength': '`token create` refuses the label, exit code 2; the API 400 `40002`.',
   'access.tokenOverlapMs': '`token rotate` refuses the overlap, exit code 2; the API 400 `40002`.',
   'access.tokensPerUser':
-    '`POST /tokens` is answered 409 `40902`, and the oldest that ended are removed; the operator is not limited.',
+    '`POST /tokens`, and a rotation with an overlap, are answered 409 `40902`; the operator is not limited. Creating or rotating a token over the API removes the oldest ended ones.',
   'access.tokenLifetimeSeconds': '400 `40002`',
   'access.usesTogether': 'The others are written after them.',
   'access.bootstrapTokenLength': 'The service does not start, exit code 2.',

@@ -105,7 +105,7 @@ function refuseMore(
   if (end !== undefined && (expiresAt === undefined || expiresAt > end)) {
     throw new AppError(
       40300,
-      `The token expires at ${timeText(end)}, so a token created with it must expire by then.`,
+      `The token expires at ${timeText(end)}, so a token that it creates or rotates must expire by then.`,
     );
   }
 }

@@ -80,7 +80,7 @@ test('a token gives others what it has itself, and no more', async () => {
   failed(refusal, 40300, /plants:write/);
   const challenge = 'Bearer realm="plant-store", error="insufficient_scope", scope="plants:write"';
   assert.equal(refusal.headers.get('www-authenticate'), challenge);
-  failed(await create(narrow.token, { expiresIn: 601 }), 40300, /expires at/);
+  failed(await create(narrow.token, { expiresIn: 601 }), 40300, /creates or rotates must expire by then/);
 });
 
 test('a token rotates only tokens that have no more than itself', async () => {
@@ -90,7 +90,7 @@ test('a token rotates only tokens that have no more than itself', async () => {
   const lasting = await made(ann, { scopes: ['plants:read'] });
   const brief = await made(ann, { scopes: ['plants:read'], expiresIn: 60 });
   failed(await rotate(narrow.token, wide.id), 40300, /plants:write/);
-  failed(await rotate(narrow.token, lasting.id), 40300, /expires at/);
+  failed(await rotate(narrow.token, lasting.id), 40300, /creates or rotates must expire by then/);
   bodyOf(await rotate(narrow.token, brief.id), 200);
   bodyOf(await rotate(ann, wide.id), 200);
 });
@@ -215,6 +215,17 @@ test('the token is not in a replay, nor in anything that is kept for one', async
   const lost = bodyOf(await rotate(ann, rotated.id, { overlap: 0 }), 200);
   assert.ok(lost.token);
   failed(await plants(second), 40102);
+});
+
+test('a token that ends itself by a rotation cannot repeat it, but another token of the user can', async () => {
+  const ann = await service.tokenFor('ending');
+  const options = { headers: { 'idempotency-key': 'once' } };
+  const first = await made(ann);
+  const rotateFirst = (token: string) => rotate(token, first.id, { overlap: 0 }, options);
+  const { token, ...rotated } = bodyOf(await rotateFirst(first.token), 200);
+  succeeded(await plants(token ?? ''), 200);
+  failed(await rotateFirst(first.token), 40102);
+  assert.deepEqual(bodyOf(await rotateFirst(ann), 200), rotated);
 });
 
 test('at the limit nothing is created until something is revoked', async () => {
