@@ -151,7 +151,8 @@ function createFastify({ log, runtime, measures }: ServerOptions): FastifyInstan
       maxHeaderSize: limits.headerBytes,
       requireHostHeader: false,
     },
-    routerOptions: { maxParamLength: limits.urlBytes, querystringParser: (search) => search as never },
+    // Beyond any URL, so that the request guard refuses a long one.
+    routerOptions: { maxParamLength: limits.headerBytes, querystringParser: (search) => search as never },
     // Otherwise Fastify would load its own, a tenth of every start.
     schemaController: { compilersFactory: { buildValidator: unneeded, buildSerializer: unneeded } },
     rewriteUrl,

@@ -11,7 +11,6 @@ import { answerJson, notJson } from './body.ts';
 const FRAMEWORK: Record<string, () => AppError> = {
   FST_ERR_BAD_URL: () =>
     new AppError(40000, 'The URL has an escape that is not valid percent-encoded UTF-8.'),
-  FST_ERR_MAX_PARAM_LENGTH: () => new AppError(41400, 'A segment of the URL is too long.'),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: notJson,
 };
 
