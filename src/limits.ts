@@ -250,7 +250,7 @@ export const database = {
   mostPartitions: 1_024,
   /** Rows that `copy` moves in one transaction. */
   copyRows: 5_000,
-  /** Characters in one, unless a single row has more: over a slow link, they must arrive within `answerMs`. */
+  /** Characters in one transaction, unless one row has more: over a slow link, they must arrive within `answerMs`. */
   copyCharacters: 1024 * KIB,
   /** How often to check for tokens, users and shares that other replicas changed. */
   heartbeatMs: 1 * SECOND,
@@ -391,7 +391,7 @@ export const lanes = {
   lookMs: 1 * SECOND,
   /** When a lane's preferred replica has left its work for this long, others take it: one look and two searches. */
   orphanMs: 2.5 * SECOND,
-  /** How long they keep it: a preferred replica that never takes it then delays it once in this time, not always. */
+  /** How long the others keep such a lane: a preferred replica that never takes it delays it once in this time. */
   keptMs: 60 * SECOND,
   /** A search finds what is due this soon and leaves the rest to a later one, so that waiting retries are not read each time. */
   foundAheadMs: 5 * SECOND,
@@ -473,7 +473,7 @@ export const feeds = {
   streamsPerUser: 32,
   /** Event streams in total. */
   streams: 1_000,
-  /** The `Retry-After` when there are too many: a stream may last for days. */
+  /** The `Retry-After` when there are too many streams: each may last for days. */
   retryAfterSeconds: 30,
   /** A comment on a quiet stream, so that proxies keep the connection. */
   heartbeatMs: 15 * SECOND,

@@ -16,9 +16,10 @@ Every failure, whatever part of the service it comes from, has a body of this fo
 
 \`error\` is the HTTP status × 100 + a number; its meaning never changes, so programs may rely on it. \`message\` is one
 sentence for a person and may be worded differently tomorrow. The name after each code below is the \`code\` of the
-[client's](../how-to/use-the-client.md#failures) errors. Headers of their own: \`WWW-Authenticate\` (401, 403 and
-40005), \`Allow\` (405), \`Retry-After\` (429 and 503), and \`X-Request-Id\`: quote it, the
-[log](../how-to/observe.md#the-log) has it. Only what is refused before it is read as a request has no id.
+[client's](../how-to/use-the-client.md#failures) errors. Some failures have a header field of
+their own: \`WWW-Authenticate\` (401, 403 and 40005), \`Allow\` (405), \`Retry-After\` (429 and 503). All have
+\`X-Request-Id\`, except what is refused before it is read as a request. Quote it: the
+[log](../how-to/observe.md#the-log) has it, too.
 
 **What to retry.** 408, 429, 503 and \`40901\` are temporary: try again, after \`Retry-After\` where it is given. After
 **50301** nobody knows whether the write took place: repeat it with the same \`Idempotency-Key\`, or with the same \`id\`

@@ -143,7 +143,7 @@ function answerParts({ schema, type }: Partial<Operation['success']>, members?: 
 function errorsPart(operation: Operation): string {
   const own = failuresOf(operation).filter((each) => !COMMON_FAILURES.includes(each));
   const rows = own.map((each) => [code(String(each)), catalogue[each]]);
-  const common = 'Any operation may also answer the [codes](../errors.md) that say "any" there.';
+  const common = 'Every operation can also return the [codes](../errors.md) marked "any".';
   return [section('Errors', ['error', 'Meaning'], rows) || '## Errors', common].join('\n\n');
 }
 

@@ -51,7 +51,7 @@ export const catalogue = {
     name: 'plant_store_http_lists_reset_total',
     type: 'counter',
     help:
-      'List responses reset because too many readers had stalled and theirs for longest: the limit is ' +
+      'List responses reset because too many readers had stalled, the longest-stalled first: the limit is ' +
       `${list.readersPerToken} per token, ${list.readers} in total.`,
   },
   commitCommands: {

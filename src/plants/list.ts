@@ -32,7 +32,7 @@ export async function listPlants(store: PlantStore, request: ListRequest): Promi
   if (typeof order === 'object' && !(await store.hasNames(viewer))) {
     throw retryLater(
       50300,
-      'An update prepares the names of your plants for this list; retry in a few minutes.',
+      'After an update, the service is still preparing the names of plants for searches; retry in a few minutes.',
     );
   }
   const from =

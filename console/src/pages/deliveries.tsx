@@ -25,7 +25,7 @@ export function Deliveries() {
   const webhooks = useResource('webhooks', (signal) => store().webhooks.list({ signal }));
   useRefresh(webhooks, REFRESH_MS);
   return (
-    <Page title="Deliveries" lead="Every new plant on its way to your webhooks, newest first.">
+    <Page title="Deliveries" lead="What was sent to your webhooks and what is waiting, newest first.">
       <Loaded resource={webhooks} what="webhooks">
         {(list) => {
           const wanted = place.value.query.get('webhook');

@@ -15,7 +15,7 @@ export type EventListOptions = CallOptions & {
 export type Events = {
   /** The events up to now, oldest first, in pages of `pageSize`, by default 1 000. */
   list(options?: InPages<EventListOptions>): AsyncGenerator<PlantEvent, void, void>;
-  /** At most `limit` events, by default 100. Fewer are all that exist so far. */
+  /** At most `limit` events, by default 100. If there are fewer, no more exist so far. */
   page(options?: EventListOptions & { limit?: number | undefined }): Promise<EventPage>;
   /**
    * The events as they happen, from now on or after `after`. A broken stream is reopened where it was, so that no

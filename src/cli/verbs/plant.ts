@@ -39,7 +39,7 @@ export const verbs: Verbs = remote({
     options: [
       option('--limit <number>', 'how many at most (default: all)', parseLimit),
       option('--tag <text>', 'only plants with this tag'),
-      option('--name <prefix>', 'only plants whose name starts with this, in any case, by name'),
+      option('--name <prefix>', 'only plants whose name starts with this, in any case, ordered by name'),
       new Option('--order <order>', 'desc: the highest id first').choices(['desc']).conflicts('name'),
       option('--json', 'print a JSON array of {id, name, tag, owner}; tag is absent if the plant has none'),
       new Option('--ids', 'print only the ids of your own plants, one per line').conflicts('json'),
@@ -105,7 +105,7 @@ export const verbs: Verbs = remote({
     },
   },
   delete: {
-    description: 'delete plants of yours without asking',
+    description: 'delete your own plants, without asking',
     arguments: [argument('<id...>', 'the ids that plant list shows', parseIds)],
     examples: [
       'plant delete 7',

@@ -123,7 +123,7 @@ function show({ url, alive, ready, plants, webhooks }: Status, hasToken: boolean
   if (typeof webhooks === 'object') for (const each of webhooks.attention) print(attentionLines(each));
   if (ready?.ok === true && !hasToken) {
     say(
-      'With a token it also shows the health of your webhooks: set PLANT_STORE_TOKEN, or plant-store login.',
+      'With a token it also shows the health of your webhooks: set PLANT_STORE_TOKEN, or run plant-store login.',
     );
   }
   if (alive.ok && ready?.ok === false) {

@@ -136,9 +136,10 @@ export const deliveriesOperations = {
     scope: 'webhooks:read',
     summary: 'List the deliveries of all webhooks',
     description:
-      'Returns the deliveries of your webhooks, newest first, and of one event by descending webhook id. A page takes ' +
-      'the same time however many deliveries there are (except that with `state=delivered` the service on PostgreSQL ' +
-      'also reads the undelivered ones in between), and may have fewer than `limit` although there are more.',
+      'Returns the deliveries of your webhooks, newest event first; those of one event by descending webhook id. A ' +
+      'page may have fewer deliveries than `limit` although more follow: only `Link` tells. It takes the same time ' +
+      'however many deliveries there are, except with `state=delivered` on PostgreSQL, which also reads the ' +
+      'undelivered ones in between.',
     query: AllQuery,
     success: PAGE_OF_DELIVERIES,
     failures: [40007],

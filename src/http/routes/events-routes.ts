@@ -38,8 +38,8 @@ export const eventsOperations = {
     summary: 'List events',
     description:
       'Returns the events of the plants that you have access to, oldest first, and a cursor. With that cursor, ' +
-      'the next request continues after the last event; none is ever skipped. Fewer events than `limit` ' +
-      'are all that exist so far.',
+      'the next request continues after the last event; none is ever skipped. If there are fewer ' +
+      'events than `limit`, no more exist so far.',
     query: ListQuery,
     success: {
       status: 200,
