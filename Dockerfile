@@ -11,7 +11,7 @@ COPY packages/client/package.json packages/client/
 # Without the install scripts of packages: the Node of this image is the right one, and the build needs no other.
 RUN npm ci --ignore-scripts
 COPY . .
-# The image can make traces: their packages, which are optional elsewhere, stay.
+# The image can export traces, so it keeps their packages, which are optional elsewhere.
 RUN npm run build && npm pkg delete devDependencies peerDependenciesMeta workspaces && npm prune --ignore-scripts
 
 FROM $NODE
@@ -26,13 +26,13 @@ COPY --from=build /plant-store/package.json /plant-store/LICENSE ./
 COPY --from=build /plant-store/bin bin
 COPY --from=build /plant-store/build build
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
-# Of the embedded store. With DATABASE_URL nothing is written there; only /tmp is, by Node, if it can be.
+# For the embedded store. With DATABASE_URL nothing is written there. Node writes its compile cache to /tmp if it can.
 RUN mkdir /data && chown node:node /data && chmod 700 /data
 VOLUME /data
 # `node`, by its number: so Kubernetes sees that it is not root.
 USER 1000:1000
 EXPOSE 3000
-# Whether the process lives: one that cannot reach its database is not helped by a restart.
+# Liveness only: a restart does not help a process that cannot reach its database.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1))"]
 # Without npm or a shell in between, so that SIGTERM reaches the service.

@@ -11,7 +11,7 @@ async function receive(request) {
   const chunks = [];
   let size = 0;
   for await (const chunk of request) {
-    // What is over the limit is read on and thrown away, so that its sender sees the answer.
+    // Read and discard what exceeds the limit, so that the sender sees the answer.
     size += chunk.length;
     if (size <= LIMIT) chunks.push(chunk);
   }
