@@ -48,8 +48,8 @@ export function targetOf(from: string, link: string): Target {
   const source = path === '' ? from : posix.join(dirname(from), path);
   if (source.endsWith('.md')) return { kind: 'page', source, fragment };
   if (!isShown(source)) return { kind: 'none' };
-  // A dashboard is to be imported into Grafana, not to be read.
-  return { kind: /\.(?:json|png)$/.test(source) ? 'copy' : 'listing', source };
+  // A dashboard is to be imported into Grafana, and a list of plants into the store, not to be read.
+  return { kind: /\.(?:csv|json|png)$/.test(source) ? 'copy' : 'listing', source };
 }
 
 /** Where a file is that is in the site as it is. */

@@ -30,7 +30,7 @@ const ALLOWED = [
   /^build\/lib\/[\w-]+\.js$/,
   /^build\/lib\/client\/[a-z-]+\.(?:js|d\.ts)$/,
   /^build\/lib\/(?:sqlite|postgres)\/migrations\/\d{4}_\w+\.sql$/,
-  /^build\/(?:console|docs)\/.*\.(?:html|js|css|svg|png|webp|woff2|json|txt|ico|xml|webmanifest)(?:\.br|\.gz)?$/,
+  /^build\/(?:console|docs)\/.*\.(?:html|js|css|csv|svg|png|webp|woff2|json|txt|ico|xml|webmanifest)(?:\.br|\.gz)?$/,
 ];
 
 let packed: Packed;
