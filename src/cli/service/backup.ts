@@ -67,7 +67,7 @@ async function write({ path }: EmbeddedStore, to: string, { force }: BackupFlags
     if (made === undefined) throw thereAlready(to);
     return made;
   } catch (error) {
-    // The copy is new: only what was read can be damaged.
+    // The copy is new, so it is damaged because the store is.
     const what =
       error instanceof DamagedStore || isDamage(error)
         ? `The store ${path} cannot be backed up`

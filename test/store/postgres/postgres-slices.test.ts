@@ -59,7 +59,7 @@ describe('slices of long work on PostgreSQL', () => {
     assert.ok(read < 20 * LIMIT, `${read} rows`);
   });
 
-  test('of a lane reads some deliveries of a removed share, and the last one finds those behind them', async () => {
+  test('of a lane reads only some deliveries of a removed share; the last slice finds what follows them', async () => {
     await database.client.query(`INSERT INTO withdrawals VALUES (1, 'wh_1', 2, '', 'evt_z')`);
     await database.client.query(`UPDATE deliveries SET state = 'pending', owner = 2 WHERE webhook = 'wh_1'`);
     const last = `evt_00000${ROWS}${'0'.repeat(16)}`;
